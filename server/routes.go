@@ -3,7 +3,6 @@ package server
 import (
 	_ "embed"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -114,10 +113,7 @@ func describedRoutes(list []route, v api.Version, cookie string) ([]byte, error)
 			},
 		},
 	}, "", " ")
-	if err != nil {
-		return nil, fmt.Errorf("describe the routes: %w", err)
-	}
-	return append(data, '\n'), nil
+	return append(data, '\n'), api.Failed(err, "describe the routes")
 }
 
 // described returns the operation object of a route. docs describe the variable parts of paths, and the headers.

@@ -35,6 +35,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/inputfile"
 )
@@ -115,10 +116,7 @@ func Open(o Options) (*Authority, error) {
 	if err == nil {
 		err = atomicfile.Write(file, data)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("make the certificate authority: %w", err)
-	}
-	return a, nil
+	return a, api.Failed(err, "make the certificate authority")
 }
 
 const ownerHeader = "Roost-Owner"
