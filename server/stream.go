@@ -173,35 +173,18 @@ func (f *eventStream) open(a *asked, topic func() (*events.Topic, func(), error)
 }
 
 // snapshotOfTask describes a task to a client whose cursor is unknown.
-func (s *Server) snapshotOfTask(t service.Task) snapshotOf {
-	return func(ctx context.Context) (data []byte, at events.Cursor, id string, err error) {
+func (s *Server) snapshotOfTask(t service.Task) func(context.Context) (snapshot, error) {
+	return func(ctx context.Context) (out snapshot, err error) {
 		newest, ok, err := t.Newest(ctx)
 		if err != nil {
-			return nil, at, "", err
+			return out, err
 		}
-		doc, _, err := t.Document(ctx) // after the cursor was read, so that it is not older
-		if err != nil {
-			return nil, at, "", err
+		if out.name, out.at = "task", events.AfterCommit(newest.Seq); ok {
+			out.id = newest.String()
 		}
-		var o esjson.Object
-		o.String("type", "stream.snapshot")
-		o.String("task_id", t.ID())
-		o.Int("seq", int64(newest.Seq))
-		if ok {
-			id = newest.String()
-		}
-		data, err = s.snapshot(&o, "task", doc)
-		return data, events.AfterCommit(newest.Seq), id, err
+		out.doc, _, err = t.Document(ctx) // after the cursor was read, so that it is not older
+		return out, err
 	}
-}
-
-// snapshot ends the data of stream.snapshot with a document.
-func (s *Server) snapshot(o *esjson.Object, name string, doc any) ([]byte, error) {
-	body, err := bytesOf(doc)
-	o.String("at", api.Stamp(s.opt.Now().UnixMilli()))
-	o.String("reason", "unknown_cursor")
-	o.Raw(name, bytes.TrimSpace(body))
-	return o.Bytes(), err
 }
 
 // allEvents streams the events of all tasks.
@@ -227,21 +210,15 @@ func (s *Server) allEvents(w http.ResponseWriter, a *asked) *api.Problem {
 var activeStates = []string{"queued", "running", "waiting", "delegated"}
 
 // snapshotOfAll sends the active tasks to a client whose cursor is unknown.
-func (s *Server) snapshotOfAll(topic *events.Topic) snapshotOf {
-	return func(ctx context.Context) (data []byte, at events.Cursor, id string, err error) {
+func (s *Server) snapshotOfAll(topic *events.Topic) func(context.Context) (snapshot, error) {
+	return func(ctx context.Context) (out snapshot, err error) {
 		newest, err := topic.Newest(ctx)
 		if err != nil {
-			return nil, at, "", err
+			return out, err
 		}
 		l, _, err := s.service.List(ctx, api.TaskFilter{}) // after the cursor was read, so that it is not older
-		if err != nil {
-			return nil, at, "", err
-		}
 		rows := slices.DeleteFunc(slices.Clone(l.Items), func(t api.Summary) bool { return !slices.Contains(activeStates, t.Status) })
-		var o esjson.Object
-		o.String("type", "stream.snapshot")
-		data, err = s.snapshot(&o, "tasks", rows)
-		return data, newest, newest.String(), err
+		return snapshot{name: "tasks", doc: rows, at: newest, id: newest.String()}, err
 	}
 }
 
@@ -265,10 +242,10 @@ type eventStream struct {
 	unknown  bool                   // the cursor of the client names no event that exists
 	wants    func(events.Item) bool // nil: all events
 	runEnded func() bool            // whether the run has ended; nil: unknown
-	snapshot snapshotOf             // for a client whose cursor is unknown
 	skipped  string                 // the id of the newest event, if the client did not want that event
 
-	shows func(task, kind string) (bool, error) // of Server.shows
+	snapshot func(context.Context) (snapshot, error) // for a client whose cursor is unknown
+	shows    func(task, kind string) (bool, error)   // of Server.shows
 }
 
 // subscriber is the part of events.Subscriber that a stream needs.
@@ -279,8 +256,13 @@ type subscriber interface {
 	Skip(to events.Cursor)
 }
 
-// snapshotOf gives the data of stream.snapshot, the cursor from which the stream continues, and its id for the client.
-type snapshotOf func(ctx context.Context) (data []byte, at events.Cursor, id string, err error)
+// snapshot is the state with which a stream begins.
+type snapshot struct {
+	name string // of the document in stream.snapshot
+	doc  any
+	at   events.Cursor // the events after it follow
+	id   string        // the same for the client; "" = there is no event
+}
 
 // serve answers with the stream until the client or the server stops, or the stream ends. A client that disconnects is no
 // failure: it may continue with its cursor.
@@ -318,12 +300,25 @@ func (f *eventStream) write(ctx context.Context) error {
 		f.writeID(f.start)
 	}
 	if f.unknown {
-		data, at, id, err := f.snapshot(ctx)
+		is, err := f.snapshot(ctx)
 		if err != nil {
 			return err
 		}
-		f.buf = events.AppendFrame(f.buf, id, "stream.snapshot", data)
-		f.Skip(at)
+		body, err := bytesOf(is.doc)
+		if err != nil {
+			return err
+		}
+		var o esjson.Object
+		o.String("type", "stream.snapshot")
+		if f.task != "" {
+			o.String("task_id", f.task)
+			o.Int("seq", int64(is.at.Seq))
+		}
+		o.String("at", api.Stamp(f.s.opt.Now().UnixMilli()))
+		o.String("reason", "unknown_cursor")
+		o.Raw(is.name, bytes.TrimSpace(body))
+		f.buf = events.AppendFrame(f.buf, is.id, "stream.snapshot", o.Bytes())
+		f.Skip(is.at)
 	}
 	if err := f.flush(); err != nil {
 		return err
