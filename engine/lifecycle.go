@@ -193,27 +193,25 @@ func (e *Engine) Condense(ctx context.Context, r Request, focus string, notice f
 // CondensePlan returns what Condense would do: how many messages the summary would replace, and what the request for
 // it is expected to cost, uncached. It writes nothing.
 func (e *Engine) CondensePlan(ctx context.Context, r Request) (c api.Condensed, err error) {
-	a, id, closing, err := e.reader(ctx, r)
-	if err != nil {
-		return c, err
-	}
-	if err = e.resolver().CheckWorkspace(a.Task.Settings.Workspace); err == nil {
-		c, err = a.PlanCondense()
-	}
+	id, err := e.read(ctx, r, func(a *agent.Agent) (err error) {
+		if err = e.resolver().CheckWorkspace(a.Task.Settings.Workspace); err == nil {
+			c, err = a.PlanCondense()
+		}
+		return err
+	})
 	c.Task = id
-	return c, errors.Join(err, closing())
+	return c, err
 }
 
 // Context returns what the next request of a task would consist of. It writes nothing, and works on a task that
 // another process runs.
-func (e *Engine) Context(ctx context.Context, r Request) (api.ContextUse, error) {
-	a, id, closing, err := e.reader(ctx, r)
-	if err != nil {
-		return api.ContextUse{}, err
-	}
-	u, err := a.Context()
+func (e *Engine) Context(ctx context.Context, r Request) (u api.ContextUse, err error) {
+	id, err := e.read(ctx, r, func(a *agent.Agent) (err error) {
+		u, err = a.Context()
+		return err
+	})
 	u.Task = id
-	return u, errors.Join(err, closing())
+	return u, err
 }
 
 // ContextAs is Context also for a task whose profile is known only in its editor: as if a provider or profile of this
@@ -239,39 +237,35 @@ func (e *Engine) ContextAs(ctx context.Context, r Request) (u api.ContextUse, er
 	return u, errors.Join(unknown, ctx.Err())
 }
 
-// reader makes an agent for a task that it cannot change; the caller closes it.
-func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id string, closing func() error, err error) {
+// read calls f with an agent for a task that it cannot change, and returns the task's id.
+func (e *Engine) read(ctx context.Context, r Request, f func(*agent.Agent) error) (id string, err error) {
 	ref, err := e.store.FindLatest(ctx, r.Task)
 	if err != nil {
-		return nil, "", nil, err
+		return "", err
 	}
 	v, err := e.store.ReadToContinue(ctx, ref)
 	if err != nil {
-		return nil, "", nil, err
+		return "", err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, v.Close())
-		}
-	}()
+	defer func() { err = errors.Join(err, v.Close()) }()
 	has := v.State.NextSettings()
 	if untrusted, err := e.checkTrust(ctx, ref, v.State, r); err != nil {
-		return nil, "", nil, err
+		return "", err
 	} else if untrusted != nil { // no key may be sent to an address that came with it
 		has = has.Proposed()
 	}
 	if r.Choice, _, err = e.resolver().ResolveProfile(ref.Source, ref.ID, has, r.Choice); err != nil {
-		return nil, "", nil, err
+		return "", err
 	}
 	settings, err := e.resolver().Settings(has, r.Choice)
 	if err != nil {
-		return nil, "", nil, err
+		return "", err
 	}
 	env, err := e.resolver().Open(settings)
 	if err != nil {
-		return nil, "", nil, err
+		return "", err
 	}
-	return &agent.Agent{
+	return ref.ID, f(&agent.Agent{
 		Task:  agent.Task{Journal: reading{state: v.State}, Settings: settings},
 		Model: agent.Model{Provider: env.Provider.LLM, Entry: env.Model},
 		Tools: agent.Tools{List: e.tools(ref.ID, v.State.Access.Owner)},
@@ -280,7 +274,7 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 			Setup: setup.ModeSetup{Resolver: e.resolver(), Workspace: env.Workspace.Root(), Choice: r.Choice},
 		},
 		Host: agent.Host{Now: e.opt.Now, Workspace: env.Workspace},
-	}, ref.ID, v.Close, nil
+	})
 }
 
 // noticesOnly is an agent.Observer that passes on notices only.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -17,62 +18,53 @@ const (
 	PlaceFork    = "fork"     // as a new task of Roost: the tool's files are not written
 )
 
-// ResumePlan is what a run of a task would begin with.
-type ResumePlan struct {
-	Ref      store.Ref // what continues: the task, or the fork that continues it already
-	Place    string
-	First    bool          // Roost never worked on it
-	Settings task.Settings // of the run, as far as nothing must be decided
-	Asks     []error       // what a person must decide before a run can begin, in the order of asking
-	Notes    []string      // what is different since the last run, and what else a person should know
-}
-
 // PlanResume finds what a request to continue a task would meet, and changes nothing: the checks are those of the run
-// itself. A decision that an earlier plan asked for is a member of the request.
-func (e *Engine) PlanResume(ctx context.Context, r Request) (p ResumePlan, err error) {
-	ref, err := e.store.Find(ctx, r.Task)
+// itself. A decision that an earlier plan asked for is a member of the request. ref is what continues: the task, or the fork
+// that continues it already. asks are what a person must decide before a run can begin, in the order of asking. The plan
+// lacks what says nothing about the next run.
+func (e *Engine) PlanResume(ctx context.Context, r Request) (ref store.Ref, p api.ResumePlan, asks []error, err error) {
+	given, err := e.store.Find(ctx, r.Task)
 	if err != nil {
-		return p, err
+		return ref, p, nil, err
 	}
-	p.Ref = e.store.Latest(ctx, ref)
+	ref = e.store.Latest(ctx, given)
 	switch {
-	case p.Ref.Own && ref.Foreign():
-		p.Place = PlaceFork
-	case p.Ref.Own:
+	case ref.Own && !given.Foreign():
 		p.Place = PlaceOwn
-	case p.Ref.CanAdopt():
+	case !ref.Own && ref.CanAdopt():
 		p.Place = PlaceInPlace
 	default:
 		p.Place = PlaceFork
 	}
-	view, err := e.store.ReadToContinue(ctx, p.Ref)
+	view, err := e.store.ReadToContinue(ctx, ref)
 	if err != nil {
-		return p, err
+		return ref, p, nil, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
 	p.First = view.Log == nil
 	has := view.State.NextSettings()
-	untrusted, err := e.checkTrust(ctx, p.Ref, view.State, r)
+	untrusted, err := e.checkTrust(ctx, ref, view.State, r)
 	if err != nil {
-		return p, err
+		return ref, p, nil, err
 	}
 	if untrusted != nil {
 		if untrusted.mustAsk(len(view.State.Problems) > 0, r) {
-			p.Asks = append(p.Asks, untrusted)
+			asks = append(asks, untrusted)
 		}
 		if !r.TrustSettings {
 			has = has.Proposed()
 		}
 	}
-	var notices []string
-	if p.Settings, notices, err = e.settle(ref, view, has, &r); err == nil {
-		p.Settings, _, err = e.resolver().Prepare(has, p.Settings, r.Choice, false)
+	next, notices, err := e.settle(given, view, has, &r)
+	if err == nil {
+		next, _, err = e.resolver().Prepare(has, next, r.Choice, false)
 	}
 	if err != nil {
-		p.Asks, err = append(p.Asks, err), nil
+		asks = append(asks, err)
 	}
-	p.Notes = append(notices, differences(view.State, p.Settings, gitHead(p.Settings.Workspace))...)
-	return p, nil
+	p.Workspace, p.Provider, p.Model, p.Mode, p.Approve = next.Workspace, next.Provider, next.Model, next.Mode, next.Approve
+	p.Notes = append(append([]string{}, notices...), differences(view.State, next, gitHead(next.Workspace))...)
+	return ref, p, asks, nil
 }
 
 // settle finds the settings of a run of a task that is continued, without a change: the choice of the request over

@@ -276,9 +276,6 @@ func (e *Engine) startQueued(q *scheduler.Queued, r Request, slot *scheduler.Slo
 // Start starts or continues a task. It returns once the run is prepared, or with the reason why the run cannot begin. ctx
 // bounds only the start; the run continues after it.
 func (e *Engine) Start(ctx context.Context, r Request) (*Run, error) {
-	if err := e.admits(); err != nil {
-		return nil, err
-	}
 	slot, err := e.scheduler.Acquire()
 	if err != nil {
 		return nil, err

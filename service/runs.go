@@ -106,31 +106,16 @@ func (s *Service) ResumePlan(ctx context.Context, id string, n api.NewRun) (api.
 	if err = cmp.Or(err, mayName(ctx, n.Workspace)); err != nil {
 		return api.ResumePlan{}, err
 	}
-	plan, err := s.engine.PlanResume(ctx, ordered(ctx, r))
+	ref, out, asks, err := s.engine.PlanResume(ctx, ordered(ctx, r))
 	if err != nil {
 		return api.ResumePlan{}, err
 	}
-	ref, sum, err := s.load(ctx, plan.Ref.Source+":"+plan.Ref.ID)
+	ref, sum, err := s.load(ctx, ref.Source+":"+ref.ID)
 	if err != nil {
 		return api.ResumePlan{}, err
 	}
-	out := api.ResumePlan{
-		Task:      ref.ID,
-		Title:     sum.Title,
-		Tool:      sum.Tool,
-		Place:     plan.Place,
-		First:     plan.First,
-		Workspace: plan.Settings.Workspace,
-		Provider:  plan.Settings.Provider,
-		Model:     plan.Settings.Model,
-		Mode:      plan.Settings.Mode,
-		Approve:   plan.Settings.Approve,
-		Asks:      []*api.Problem{},
-		Notes:     append([]string{}, plan.Notes...),
-	}
-	for _, ask := range plan.Asks {
-		out.Asks = append(out.Asks, s.Problem(ctx, ask, ref.ID))
-	}
+	out.Task, out.Title, out.Tool = ref.ID, sum.Title, sum.Tool
+	out.Asks = api.Each(asks, func(ask error) *api.Problem { return s.Problem(ctx, ask, ref.ID) })
 	runs, err := s.engine.RunsOf(ctx, ref.Source+":"+ref.ID)
 	if err == nil && len(runs) > 0 && !over(runs[0]) {
 		out.Run = new(report.RunOf(runs[0]))
