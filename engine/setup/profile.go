@@ -59,31 +59,27 @@ func Providers() []string { return slices.Sorted(maps.Keys(providers)) }
 // KeyVariables returns the variables that may hold a provider's key; the first one that is set counts.
 func KeyVariables(provider string) []string { return slices.Clone(providers[provider].keys) }
 
-// keyShapes holds, for each provider, how its keys begin, the least length of a key, and the page where people make
-// them. Providers change this rarely and without notice, so a key of another shape is a reason to ask, not an error.
-var keyShapes = map[string]struct {
-	begins []string
-	least  int
-	page   string
-}{
-	"anthropic": {[]string{"sk-ant-"}, 20, "https://console.anthropic.com/settings/keys"},
-	"openai":    {[]string{"sk-"}, 20, "https://platform.openai.com/api-keys"},
-	"google":    {[]string{"AIza", "AQ."}, 30, "https://aistudio.google.com/apikey"},
+// keyShape is how the keys of a provider look. Providers change this rarely and without notice, so a key of another shape is a
+// reason to ask, not an error.
+type keyShape struct {
+	begins []string // none: they have no known shape
+	least  int      // the least length of a key
+	page   string   // where people make keys
 }
 
 // KeyPage returns the page where people make keys for a provider, "" when Roost knows none.
-func KeyPage(provider string) string { return keyShapes[provider].page }
+func KeyPage(provider string) string { return providers[provider].shape.page }
 
 // KeyDoubt returns why a key does not look like one of its provider's; "" when it does or when the provider's keys
 // have no known shape. It does not repeat the key.
 func KeyDoubt(provider, key string) string {
-	shape, known := keyShapes[provider]
-	if !known {
+	shape := providers[provider].shape
+	if shape.begins == nil {
 		return ""
 	}
 	begins := func(s string) bool { return strings.HasPrefix(key, s) }
-	for other, its := range keyShapes {
-		if other != provider && slices.ContainsFunc(its.begins, func(s string) bool { return begins(s) && len(s) > len("sk-") }) {
+	for other, its := range providers {
+		if other != provider && slices.ContainsFunc(its.shape.begins, func(s string) bool { return begins(s) && len(s) > len("sk-") }) {
 			return "it looks like a key of " + other
 		}
 	}
@@ -135,12 +131,8 @@ func (r Resolver) applyProfile(s task.Settings, name string) (task.Settings, err
 	}
 	s = p.answering(s, name)
 	s.Mode, s.Approve = cmp.Or(p.Mode, s.Mode), cmp.Or(p.Approve, s.Approve)
-	if p.Allow != nil {
-		s.Allow = p.Allow
-	}
-	if p.Deny != nil {
-		s.Deny = p.Deny
-	}
+	replaceList(&s.Allow, p.Allow)
+	replaceList(&s.Deny, p.Deny)
 	s.Limits = replaceLimits(s.Limits, p.Limits)
 	return s, nil
 }
@@ -317,6 +309,7 @@ func (m ModeSetup) ModelFor(s task.Settings) (agent.ModeModel, bool, error) {
 type providerEntry struct {
 	keys  []string // variables that may hold its key; the first one that is set counts
 	base  string   // variable of its address
+	shape keyShape // of its keys
 	free  bool     // works without a key
 	model string   // the default; "" = a model has to be named
 	open  func(wire.Options) llm.Provider
@@ -327,15 +320,18 @@ type providerEntry struct {
 var providers = map[string]providerEntry{
 	"anthropic": {
 		keys: []string{"ANTHROPIC_API_KEY"}, base: "ANTHROPIC_BASE_URL", model: "claude-sonnet-5-5",
-		open: func(o wire.Options) llm.Provider { return anthropic.New(o) },
+		shape: keyShape{[]string{"sk-ant-"}, 20, "https://console.anthropic.com/settings/keys"},
+		open:  func(o wire.Options) llm.Provider { return anthropic.New(o) },
 	},
 	"openai": {
 		keys: []string{"OPENAI_API_KEY"}, base: "OPENAI_BASE_URL", model: "gpt-6.2-sol",
-		open: func(o wire.Options) llm.Provider { return openai.New(o) },
+		shape: keyShape{[]string{"sk-"}, 20, "https://platform.openai.com/api-keys"},
+		open:  func(o wire.Options) llm.Provider { return openai.New(o) },
 	},
 	"google": {
 		keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, base: "GOOGLE_BASE_URL", model: "gemini-2.5-pro",
-		open: func(o wire.Options) llm.Provider { return google.New(o) },
+		shape: keyShape{[]string{"AIza", "AQ."}, 30, "https://aistudio.google.com/apikey"},
+		open:  func(o wire.Options) llm.Provider { return google.New(o) },
 	},
 	"openai-compatible": {
 		keys: []string{"OPENAI_COMPATIBLE_API_KEY", "OPENROUTER_API_KEY"}, base: "OPENAI_COMPATIBLE_BASE_URL", free: true,

@@ -86,12 +86,6 @@ func (r Resolver) Settings(s task.Settings, c Choice) (task.Settings, error) {
 	if !slices.Contains([]string{"", api.StaleTell, api.StaleRead}, s.Stale) {
 		return s, &Error{"set stale to " + s.Stale, "there is no such value", "use tell or read"}
 	}
-	if c.Allow != nil {
-		s.Allow = c.Allow
-	}
-	if c.Deny != nil {
-		s.Deny = c.Deny
-	}
 	if err := replaceRules(&s, c); err != nil {
 		return s, err
 	}
@@ -104,24 +98,28 @@ func (r Resolver) Settings(s task.Settings, c Choice) (task.Settings, error) {
 	return s, nil
 }
 
-// replaceRules puts the chosen rules of tools in the place of the task's. A rule that cannot be parsed is an error: a
-// deny that matches nothing would deny nothing.
+// replaceRules puts the chosen rules in the place of the task's. A rule of tools that cannot be parsed is an error: a deny
+// that matches nothing would deny nothing.
 func replaceRules(s *task.Settings, c Choice) error {
-	for _, list := range []struct {
-		to     *[]string
-		chosen []string
-	}{{&s.Tools, c.AllowTools}, {&s.AskTools, c.AskTools}, {&s.DenyTools, c.DenyTools}} {
-		for _, text := range list.chosen {
-			if _, err := approval.ParseRule(text); err != nil {
-				return &Error{"use the rule " + text, err.Error(),
-					`write it like write_to_file, read or "write(docs/**)"`}
-			}
-		}
-		if list.chosen != nil {
-			*list.to = list.chosen
+	for _, text := range slices.Concat(c.AllowTools, c.AskTools, c.DenyTools) {
+		if _, err := approval.ParseRule(text); err != nil {
+			return &Error{"use the rule " + text, err.Error(),
+				`write it like write_to_file, read or "write(docs/**)"`}
 		}
 	}
+	replaceList(&s.Allow, c.Allow)
+	replaceList(&s.Deny, c.Deny)
+	replaceList(&s.Tools, c.AllowTools)
+	replaceList(&s.AskTools, c.AskTools)
+	replaceList(&s.DenyTools, c.DenyTools)
 	return nil
+}
+
+// replaceList replaces a list unless nothing is chosen: an empty list is a choice.
+func replaceList(list *[]string, chosen []string) {
+	if chosen != nil {
+		*list = chosen
+	}
 }
 
 // ErrNoWorkspace: the task names no workspace, and neither does the caller.
