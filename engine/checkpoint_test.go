@@ -128,7 +128,7 @@ func TestManualCheckpoint(t *testing.T) {
 		t.Errorf(`got %+v, want saved and c.Number = 4 and c.Reason = "manual" and c.Title = "a.txt"`, c)
 	}
 	b.put("a.txt", "by hand again\n")
-	b.restore(id, checkpoints.RestoreOptions{To: "c4", OnConflict: "overwrite"})
+	b.restore(id, checkpoints.RestoreOptions{To: "c4", NewRestore: api.NewRestore{OnConflict: "overwrite"}})
 	if got := b.files()["a.txt"]; got != "by hand\n" {
 		t.Errorf("a.txt is %q", got)
 	}

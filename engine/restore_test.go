@@ -129,7 +129,7 @@ func TestRestoreSelectsPaths(t *testing.T) {
 	run, outcome, _ := b.runScript(strings.ReplaceAll(twoTurns, "a.txt", "linked/a.txt"))
 	wantOutcome(t, outcome, "completed", "")
 	for _, path := range []string{"in/a.txt", "in", "linked", "linked/a.txt", ".", "./", b.workspace, filepath.Join(b.workspace, "linked")} {
-		r := b.restore(run.TaskID, checkpoints.RestoreOptions{To: "0", Paths: []string{path}, DryRun: true})
+		r := b.restore(run.TaskID, checkpoints.RestoreOptions{To: "0", NewRestore: api.NewRestore{Paths: []string{path}, DryRun: true}})
 		if !slices.ContainsFunc(r.Files, func(f api.RestoreItem) bool { return f.Path == "in/a.txt" }) {
 			t.Errorf("%s: got %+v, want in/a.txt among the files", path, r.Files)
 		}
@@ -138,7 +138,7 @@ func TestRestoreSelectsPaths(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want in/a.txt by write_to_file", path, d.Files, err)
 		}
 	}
-	if r := b.restore(run.TaskID, checkpoints.RestoreOptions{To: "0", Paths: []string{t.TempDir()}, DryRun: true}); len(r.Files) > 0 {
+	if r := b.restore(run.TaskID, checkpoints.RestoreOptions{To: "0", NewRestore: api.NewRestore{Paths: []string{t.TempDir()}, DryRun: true}}); len(r.Files) > 0 {
 		t.Errorf("a folder elsewhere: got %+v, want no files", r.Files)
 	}
 }
@@ -153,7 +153,7 @@ func TestRestoreUndoRedo(t *testing.T) {
 	middle := maps.Clone(before)
 	middle["a.txt"] = "one\ntwo\nthree\nfour\nfive\n"
 
-	preview := b.restore(id, checkpoints.RestoreOptions{DryRun: true})
+	preview := b.restore(id, checkpoints.RestoreOptions{NewRestore: api.NewRestore{DryRun: true}})
 	b.wantFiles("after a dry run", after)
 	if len(preview.Files) != 3 || preview.Bytes != int64(len(middle["a.txt"])+len("g\n")) || preview.Outcome != "" {
 		t.Errorf("the preview is %+v", preview)
@@ -202,7 +202,7 @@ func TestConflicts(t *testing.T) {
 			b.put("a.txt", tt.theirs)
 			b.put("mine/own.txt", "mine too\n")
 			present := b.files()
-			r := b.restore(id, checkpoints.RestoreOptions{To: "c2", OnConflict: string(tt.rule)})
+			r := b.restore(id, checkpoints.RestoreOptions{To: "c2", NewRestore: api.NewRestore{OnConflict: string(tt.rule)}})
 			wanted := files{"a.txt": tt.want, "gone.txt": before["gone.txt"], "mine/own.txt": "mine too\n"}
 			b.wantFiles("restored", wanted)
 			if len(r.Conflicts) != tt.conflicts || tt.conflicts > 0 && r.Conflicts[0].Why == "" {
@@ -247,7 +247,7 @@ func TestRewindWithFiles(t *testing.T) {
 	b, id, before, after := afterTwoTurns(t)
 	whole := b.state(id)
 	rows := len(whole.UI())
-	first, r, finish, err := b.engine.Checkpoints().RewindFiles(context.Background(), id, history.RewindOptions{To: "~2"}, checkpoints.RestoreOptions{DryRun: true})
+	first, r, finish, err := b.engine.Checkpoints().RewindFiles(context.Background(), id, history.RewindOptions{To: "~2"}, checkpoints.RestoreOptions{NewRestore: api.NewRestore{DryRun: true}})
 	if err != nil || !first.DryRun || len(r.Files) != 3 || finish(context.Background()) != nil {
 		t.Fatalf("got %+v %+v %v, want no error and first.DryRun and len(r.Files) = 3 and finish(context.Background()) = nil",
 			first, r, err)
@@ -317,7 +317,7 @@ func TestWrongCheckpoints(t *testing.T) {
 	}
 	commit := b.state(id).Checkpoints[1].Commit
 	for word, n := range map[string]int{"c2": 2, "2": 2, commit[:8]: 2, "0": 0, "c0": 0, "": 2} {
-		if r := b.restore(id, checkpoints.RestoreOptions{To: word, DryRun: true}); r.To.Number != n {
+		if r := b.restore(id, checkpoints.RestoreOptions{To: word, NewRestore: api.NewRestore{DryRun: true}}); r.To.Number != n {
 			t.Errorf("%q is c%d", word, r.To.Number)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
 
 	"github.com/roost-dev/roost/store/history"
@@ -25,7 +26,7 @@ func TestRewindToACheckpoint(t *testing.T) {
 		if c.Reason == "before" {
 			want = c.Row
 		}
-		taken, restored, _, err := b.engine.Checkpoints().RewindFiles(ctx, id, history.RewindOptions{To: c.Name(), DryRun: true}, checkpoints.RestoreOptions{DryRun: true})
+		taken, restored, _, err := b.engine.Checkpoints().RewindFiles(ctx, id, history.RewindOptions{To: c.Name(), DryRun: true}, checkpoints.RestoreOptions{NewRestore: api.NewRestore{DryRun: true}})
 		switch {
 		case err != nil:
 			t.Errorf("%s: %v", c.Name(), err)
@@ -45,7 +46,7 @@ func TestRewindToACheckpoint(t *testing.T) {
 	}
 	b.wantFiles("after the rewind to c1", before)
 	for given, want := range map[string]string{"c1": "no message follows c1", "c99": "the task has the checkpoints c1 to"} {
-		_, _, _, err := b.engine.Checkpoints().RewindFiles(ctx, id, history.RewindOptions{To: given, DryRun: true}, checkpoints.RestoreOptions{DryRun: true})
+		_, _, _, err := b.engine.Checkpoints().RewindFiles(ctx, id, history.RewindOptions{To: given, DryRun: true}, checkpoints.RestoreOptions{NewRestore: api.NewRestore{DryRun: true}})
 		var wrong *history.ReferenceError
 		if !errors.As(err, &wrong) || wrong.Malformed || len(wrong.Why) < len(want) || wrong.Why[:len(want)] != want {
 			t.Errorf("%s: got %v, want errors.As(err, &wrong) and not wrong.Malformed and len(wrong.Why) >= len(want) and wrong.Why[:len(want)] = %v",

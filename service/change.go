@@ -379,19 +379,17 @@ func (s *Service) Check(ctx context.Context, n api.NewCheckup) (api.Checkup, err
 		e = engine.New(s.store, engine.Options{Now: func() int64 { return s.opt.Now().UnixMilli() }})
 		defer func() { _ = e.Close(ctx) }() // no run began
 	}
-	kept, err := e.Checkpoints().Verify(ctx, ids, n.Repair)
-	if err != nil {
+	bad := api.SetOf(api.Each(found.Damaged, func(f api.Finding) string { return f.ID }))
+	journals := len(found.Damaged)
+	if err := e.Checkpoints().Verify(ctx, ids, n.Repair, &found); err != nil {
 		return found, err
 	}
-	bad := api.SetOf(api.Each(found.Damaged, func(f api.Finding) string { return f.ID }))
-	for _, f := range kept.Damaged {
+	for _, f := range found.Damaged[journals:] {
 		if !bad[f.ID] {
 			bad[f.ID] = true
 			found.OK--
 		}
 	}
-	found.Damaged, found.Repaired = append(found.Damaged, kept.Damaged...), append(found.Repaired, kept.Repaired...)
-	found.Contents, found.ContentBytes = kept.Objects, kept.Bytes
 	if len(ids) == 0 {
 		checkSpools(&found, s.opt.Temp, n.Repair)
 	}

@@ -49,11 +49,9 @@ func (s *Service) begin(ctx context.Context, c Call, id string, repeats bool) (c
 	return ctx, ref, done, err
 }
 
-// finish writes Roo's files after a durable change. It only logs a failure, because the change has not failed.
+// finish writes Roo's files after a durable change; after one that failed there is nothing to write. It only logs a failure,
+// because the change has not failed.
 func (s *Service) finish(ctx context.Context, id string, finish func(context.Context) error) {
-	if finish == nil {
-		return
-	}
 	if err := finish(context.WithoutCancel(ctx)); err != nil {
 		s.opt.Log.Warn("Roo's files of the task could not be written yet", "task", id, "error", err.Error())
 	}
@@ -114,27 +112,20 @@ func (s *Service) Rewind(ctx context.Context, c Call, id string, n api.NewRewind
 		}
 	}
 	r, finish, err := history.Rewind(ctx, s.store, ref, o)
-	if err != nil {
-		return api.Rewound{}, err
-	}
 	s.finish(ctx, id, finish)
-	return api.Rewound{RewindResult: r, Finished: finished}, nil
+	return api.Rewound{RewindResult: r, Finished: finished}, err
 }
 
 func (s *Service) rewindFiles(ctx context.Context, id string, n api.NewRewind, o history.RewindOptions) (api.Rewound, error) {
 	r, files, finish, err := s.engine.Checkpoints().RewindFiles(ctx, id, o, checkpoints.RestoreOptions{
-		OnConflict: n.OnConflict,
-		DryRun:     o.DryRun,
+		NewRestore: api.NewRestore{OnConflict: n.OnConflict, DryRun: o.DryRun},
 		Planned:    func(r api.RestoreResult) error { return agreed(n.Plan, r) },
 	})
-	if err != nil {
-		return api.Rewound{}, err
-	}
 	s.finish(ctx, id, finish)
 	if o.DryRun {
 		files.Plan = planOf(files)
 	}
-	return api.Rewound{RewindResult: r, Restore: &files}, nil
+	return api.Rewound{RewindResult: r, Restore: &files}, err
 }
 
 // Undo undoes the last action on a task.
@@ -183,11 +174,8 @@ func (s *Service) Switch(ctx context.Context, c Call, id string, n api.NewHead) 
 		return api.Head{}, err
 	}
 	task, finish, err := history.Switch(ctx, s.store, ref, n.Branch)
-	if err != nil {
-		return api.Head{}, err
-	}
 	s.finish(ctx, id, finish)
-	return api.Head{Task: task, Branch: n.Branch}, nil
+	return api.Head{Task: task, Branch: n.Branch}, err
 }
 
 // Fork makes a new task with the history of another one.
@@ -226,11 +214,8 @@ func (s *Service) Fork(ctx context.Context, c Call, id string, n api.NewFork) (a
 		Person:   accounts.Person(ctx),
 	}
 	f, finish, err := s.engine.Fork(ctx, ref, o)
-	if err != nil {
-		return api.ForkResult{}, err
-	}
 	s.finish(ctx, id, finish)
-	return f, nil
+	return f, err
 }
 
 // forkSettings replaces settings of a task by those that its fork names.
@@ -318,14 +303,11 @@ func (s *Service) SaveCheckpoint(ctx context.Context, c Call, id string) (api.Sa
 		return api.SavedCheckpoint{}, err
 	}
 	made, saved, finish, err := s.engine.Checkpoints().Save(c.acting(ctx), id)
-	if err != nil {
-		return api.SavedCheckpoint{}, err
-	}
 	s.finish(ctx, id, finish)
 	if !saved {
-		return api.SavedCheckpoint{Task: ref.ID}, nil
+		return api.SavedCheckpoint{Task: ref.ID}, err
 	}
-	return api.SavedCheckpoint{Task: ref.ID, Saved: true, Checkpoint: &made}, nil
+	return api.SavedCheckpoint{Task: ref.ID, Saved: true, Checkpoint: &made}, err
 }
 
 // Restore restores the files that a task changed, as they were at a checkpoint; "" = the one before the newest change.
@@ -341,12 +323,8 @@ func (s *Service) Restore(ctx context.Context, c Call, id, checkpoint string, n 
 		return *r, nil
 	}
 	r, finish, err := s.engine.Checkpoints().Restore(ctx, id, checkpoints.RestoreOptions{
+		NewRestore: n,
 		To:         checkpoint,
-		Paths:      n.Paths,
-		OnConflict: n.OnConflict,
-		Workspace:  n.Workspace,
-		Shown:      n.Shown,
-		DryRun:     n.DryRun,
 		Planned: func(r api.RestoreResult) error {
 			if err := agreed(n.Plan, r); err != nil {
 				return err
@@ -357,14 +335,11 @@ func (s *Service) Restore(ctx context.Context, c Call, id, checkpoint string, n 
 			return nil
 		},
 	})
-	if err != nil {
-		return api.RestoreResult{}, err
-	}
 	s.finish(ctx, id, finish)
 	if r.DryRun {
 		r.Plan = planOf(r)
 	}
-	return r, nil
+	return r, err
 }
 
 // shownOf checks the members of a document that restores a difference or one of its hunks.

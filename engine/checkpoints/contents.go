@@ -465,26 +465,17 @@ func (svc *Service) ShareWithFork(ctx context.Context, from store.Ref, id string
 	return nil
 }
 
-// VerifiedContents is the result of verifying the contents of checkpoints.
-type VerifiedContents struct {
-	Objects  int           `json:"objects"` // that were read
-	Bytes    int64         `json:"bytes"`
-	Damaged  []api.Finding `json:"-"`
-	Repaired []api.Finding `json:"-"`
-}
-
 // Verify reads every content that the checkpoints of tasks rely on, each once, and compares it with what the journals
 // record. With repair, a damaged content is kept again where the file in the workspace still has the same bytes. Nothing
-// else is written, and nothing is removed.
-func (svc *Service) Verify(ctx context.Context, ids []string, repair bool) (VerifiedContents, error) {
-	out := VerifiedContents{}
+// else is written, and nothing is removed. It adds what it finds to a checkup.
+func (svc *Service) Verify(ctx context.Context, ids []string, repair bool, out *api.Checkup) error {
 	refs, err := svc.store.FindAll(ctx, ids)
 	if err != nil {
-		return out, err
+		return err
 	}
 	check := checkpoint.NewVerifier(svc.place)
 	for _, ref := range refs {
-		err := svc.store.WithView(ctx, ref, func(v *store.View) error { return svc.verifyTask(ctx, ref, v.State, check, repair, &out) })
+		err := svc.store.WithView(ctx, ref, func(v *store.View) error { return svc.verifyTask(ctx, ref, v.State, check, repair, out) })
 		if err != nil && ctx.Err() == nil {
 			continue // the task itself cannot be read, which the check of its journal reports
 		}
@@ -492,12 +483,12 @@ func (svc *Service) Verify(ctx context.Context, ids []string, repair bool) (Veri
 			break
 		}
 	}
-	out.Objects, out.Bytes = check.Objects, check.Bytes
-	return out, errors.Join(check.Close(), ctx.Err())
+	out.Contents, out.ContentBytes = check.Objects, check.Bytes
+	return errors.Join(check.Close(), ctx.Err())
 }
 
 func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State, check *checkpoint.Verifier,
-	repair bool, out *VerifiedContents) error {
+	repair bool, out *api.Checkup) error {
 	seen := map[string]bool{}
 	for _, c := range s.Checkpoints {
 		if c.Store == "" {

@@ -2,6 +2,7 @@ package checkpoints
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
-	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/history"
@@ -22,13 +22,11 @@ import (
 
 // RestoreOptions select which files are put back, and how.
 type RestoreOptions struct {
-	To         string     // a checkpoint: c3, 3, the beginning of its commit, #12, 0; "" = before the newest change
-	Paths      []string   // files or folders, relative to the workspace; none = all
-	OnConflict string     // keep, merge, overwrite; "" = keep
-	Workspace  string     // absolute; "" = the task's
-	Shown      *api.Shown // with one path: only this difference is taken back; nil = all since the checkpoint
-	DryRun     bool
-	Planned    func(api.RestoreResult) error // called with the plan before anything changes; an error stops the restore. nil = not called
+	api.NewRestore        // Plan is for Planned
+	To             string // a checkpoint: c3, 3, the beginning of its commit, #12, 0; "" = before the newest change
+
+	// Planned is called with the plan before anything changes; an error stops the restore. nil = not called.
+	Planned func(api.RestoreResult) error
 }
 
 // Restore puts files back to what they were at a checkpoint. The histories stay as they are. It returns when the outcome
@@ -116,18 +114,7 @@ func (svc *Service) planRestore(ctx context.Context, ref store.Ref, s *task.Stat
 	}
 	p.to = to.first()
 	p.result.To = describeNumber(s, p.to)
-	rule := checkpoint.Rule(o.OnConflict)
-	switch rule {
-	case "":
-		rule = checkpoint.Keep
-	case checkpoint.Keep, checkpoint.Merge, checkpoint.Overwrite:
-	default:
-		return p, &setup.Error{
-			What: "restore with " + string(rule),
-			Why:  "there is no such rule for conflicts",
-			Try:  "use keep, merge or overwrite",
-		}
-	}
+	rule := cmp.Or(checkpoint.Rule(o.OnConflict), checkpoint.Keep)
 	f, err := svc.openFilesOf(ref, s, p.to, o.Workspace)
 	if err != nil {
 		return p, err
@@ -211,17 +198,14 @@ func (p *plannedRestore) fillResult() {
 			if item.Change == api.FileAdded || item.Change == api.FileChanged {
 				item.Size = i.Target.Size
 			}
-		} else {
-			would := i
-			would.Act = checkpoint.ActRestore
-			item.Change = would.Change()
-		}
-		switch {
-		case i.Act.Changes():
 			r.Files = append(r.Files, item)
-		case i.Act == checkpoint.ActLost:
+			continue
+		}
+		would := i
+		would.Act = checkpoint.ActRestore
+		if item.Change = would.Change(); i.Act == checkpoint.ActLost {
 			r.Lost = append(r.Lost, item)
-		default:
+		} else {
 			r.Conflicts = append(r.Conflicts, item)
 		}
 	}

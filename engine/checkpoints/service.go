@@ -372,37 +372,31 @@ func (e *ChangedSinceError) Error() string {
 // List lists the checkpoints of a task. It changes nothing.
 func (svc *Service) List(ctx context.Context, given string) (api.Checkpoints, error) {
 	var out api.Checkpoints
-	var settings task.Settings
 	ref, err := svc.store.FindLatest(ctx, given)
 	if err != nil {
 		return out, err
 	}
-	err = svc.store.WithView(ctx, ref, func(v *store.View) error {
+	settings, err := store.FromView(ctx, svc.store, ref, func(v *store.View) (task.Settings, error) {
 		s := v.State
-		settings = s.Settings
 		out = api.Checkpoints{
 			ID: ref.ID, Title: v.Summary.Title, Status: v.Summary.Status, Workspace: s.Settings.Workspace, Checkpoints: checkpointsOf(s),
 		}
-		return nil
+		return s.Settings, nil
 	})
 	if err != nil || len(out.Checkpoints) == 0 {
 		return out, err
 	}
 	out.Store = out.Checkpoints[len(out.Checkpoints)-1].Store
 	dir, err := svc.resolver().FindWorkspace(settings)
-	if err != nil {
-		return out, nil //nolint:nilerr // this server lacks the folder, and the journal holds the list
+	var f *taskFiles
+	if err == nil {
+		f, err = svc.openFiles(ref, dir, out.Store)
 	}
-	ws, err := workspace.Open(dir)
 	if err != nil {
-		return out, nil //nolint:nilerr // the folder is missing, and the journal holds the list
+		return out, nil //nolint:nilerr // this server lacks the folder, or the folder has no store; the journal holds the list
 	}
-	k, err := svc.openKeeper(ws, out.Store)
-	if err != nil {
-		return out, nil //nolint:nilerr // this folder has no store
-	}
-	out.Store = k.Name()
-	usage, err := k.Usage(ctx, nameInStore(ref))
+	out.Store = f.keeper.Name()
+	usage, err := f.keeper.Usage(ctx, nameInStore(ref))
 	out.Objects, out.Bytes = usage.Objects, usage.Bytes
 	if errors.Is(err, checkpoint.ErrUnkept) {
 		err = nil // its checkpoints were never kept here: it has no ref
@@ -411,7 +405,7 @@ func (svc *Service) List(ctx context.Context, given string) (api.Checkpoints, er
 		// The list comes from the journal. Only reading all contents shows which ones are lost.
 		out.Damaged, err = err.Error(), svc.countDamaged(ctx, ref, &out)
 	}
-	return out, errors.Join(err, k.Close())
+	return out, errors.Join(err, f.close())
 }
 
 // countDamaged counts the damaged files of each checkpoint.
