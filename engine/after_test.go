@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/testing/llmtest"
@@ -20,7 +21,7 @@ func TestAfterARunThatWasInterruptedWithWords(t *testing.T) {
 	r := b.ask(waitsForGo)
 	run := b.start(r)
 	waitForFile(t, filepath.Join(b.workspace, "here"))
-	var sent engine.Sent
+	var sent api.Sent
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		sent = b.send(run.TaskID, engine.Message{Text: "stop that", Delivery: "interrupt", By: "test", Request: engine.Request{Interactive: true}})
@@ -62,7 +63,7 @@ func TestAnInterruptedRunsLimitOfTheDayHoldsForTheNextOne(t *testing.T) {
 	}})
 	waitForFile(t, filepath.Join(b.workspace, "here"))
 	sent := b.send(ticket.Ref.ID, engine.Message{Text: "stop that", Delivery: "interrupt", By: "test", Request: engine.Request{Interactive: true}})
-	if sent.How != "started" {
+	if sent.Delivered != "started" {
 		t.Fatalf("got %+v, want a run that the message started", sent)
 	}
 	if got := b.waitForState(sent.Run, "interrupted"); got.Code != "cost_day" || len(server.Requests()) != 1 {

@@ -361,15 +361,6 @@ type Message struct {
 	Request  Request  // how a run is started where there is none; Task, Text and Images are those of the message
 }
 
-// Sent is what a message did.
-type Sent struct {
-	How      string // answered, queued, started
-	Ref      store.Ref
-	Run      string // the run that has the message, or will have it
-	Question string // the question that it answered, in the form that Reply takes
-	Input    string // its id in the task's queue
-}
-
 // Asked is an open question of some task.
 type Asked struct {
 	ID   string // as Reply takes it: the task's id, a dot, and the question's

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/trash"
 
@@ -54,7 +55,7 @@ func TestWhatRunsCameToIsTakenFromTheSnapshot(t *testing.T) {
 	two := b.submit(engine.Request{Task: one.Ref.ID, Text: "again", Interactive: true})
 	b.waitForState(two.ID, "completed")
 
-	look := func() (runs []engine.RunInfo, again engine.Sent) {
+	look := func() (runs []engine.RunInfo, again api.Sent) {
 		t.Helper()
 		b.restart(engine.Options{})
 		runs, err := b.engine.RunsOf(t.Context(), one.Ref.ID)
@@ -69,8 +70,8 @@ func TestWhatRunsCameToIsTakenFromTheSnapshot(t *testing.T) {
 	}
 	b.restart(engine.Options{}) // ends the one that worked, which saves the snapshot
 	runs, said := look()
-	if len(runs) != 2 || runs[1].ID != one.ID || runs[1].State != "completed" || runs[1].Turns == 0 || said.How != "answered" || said.Run != one.ID {
-		t.Fatalf("got %+v\n%+v, want len(runs) = 2 and runs[1].ID = one.ID and runs[1].State = \"completed\" and runs[1].Turns != 0 and said.How = \"answered\" and said.Run = one.ID",
+	if len(runs) != 2 || runs[1].ID != one.ID || runs[1].State != "completed" || runs[1].Turns == 0 || said.Delivered != "answered" || said.Run != one.ID {
+		t.Fatalf("got %+v\n%+v, want len(runs) = 2 and runs[1].ID = one.ID and runs[1].State = \"completed\" and runs[1].Turns != 0 and said.Delivered = \"answered\" and said.Run = one.ID",
 			runs, said)
 	}
 	idx := filepath.Join(one.Ref.Log, "journal.idx")

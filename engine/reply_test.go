@@ -242,8 +242,8 @@ func TestWordsToTheTaskAboveAnswerItsSubtask(t *testing.T) {
 		}
 		m := engine.Message{ID: "m-1", Text: "that one", By: "test", Request: engine.Request{Interactive: true}}
 		sent := b.send(ticket.Ref.ID, m)
-		if sent.How != "answered" || sent.Question != q.ID {
-			t.Errorf("got %+v, want sent.How = \"answered\" and sent.Question = q.ID", sent)
+		if sent.Delivered != "answered" || sent.Question != q.ID {
+			t.Errorf("got %+v, want sent.Delivered = \"answered\" and sent.Question = q.ID", sent)
 		}
 		b.waitForState(ticket.ID, "completed")
 	}

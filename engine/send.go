@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/store"
@@ -24,19 +25,19 @@ const maxInputs = 256
 // is on disk when Send returns. Delivery "queue" answers no question; "interrupt" stops the working run, saved, and
 // continues with the message at once. A message whose ID is in the task's journal was accepted before, and Send does
 // nothing.
-func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) {
+func (e *Engine) Send(ctx context.Context, ref string, m Message) (api.Sent, error) {
 	if m.Text == "" && len(m.Images) == 0 {
-		return Sent{}, &setup.Error{What: "send a message to " + ref, Why: "it has no text and no image", Try: "give the message a text"}
+		return api.Sent{}, &setup.Error{What: "send a message to " + ref, Why: "it has no text and no image", Try: "give the message a text"}
 	}
 	if !slices.Contains([]string{"", "auto", "queue", "interrupt"}, m.Delivery) {
-		return Sent{}, &setup.Error{What: "deliver a message by " + m.Delivery, Why: "there is no such delivery",
+		return api.Sent{}, &setup.Error{What: "deliver a message by " + m.Delivery, Why: "there is no such delivery",
 			Try: "use auto, queue or interrupt"}
 	}
 	named := m.ID != ""
 	m.ID, m.By = cmp.Or(m.ID, uuid.NewString()), cmp.Or(m.By, "api")
 	at, unlock, err := e.lockLatest(ctx, ref)
 	if err != nil {
-		return Sent{}, err
+		return api.Sent{}, err
 	}
 	defer unlock()
 	for {
@@ -44,11 +45,11 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) 
 		// never uses it.
 		if run := e.working(keyOf(at)); run != nil && run.isEnding() {
 			if err := run.settle(ctx); err != nil {
-				return Sent{}, err
+				return api.Sent{}, err
 			}
 			continue
 		}
-		sent := Sent{Ref: at}
+		sent := api.Sent{Task: at.ID}
 		if named {
 			if known, err := e.findSent(ctx, at, m.ID, &sent); known || err != nil {
 				return sent, err
@@ -61,15 +62,15 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) 
 		// The run ended while the message was on its way.
 		if run := e.working(keyOf(at)); run != nil {
 			if err := run.settle(ctx); err != nil {
-				return Sent{}, err
+				return api.Sent{}, err
 			}
 		}
 	}
 }
 
 // send is one try of Send. The caller holds the task's lock.
-func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, error) {
-	sent := Sent{Ref: ref}
+func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (api.Sent, error) {
+	sent := api.Sent{Task: ref.ID}
 	run := e.working(keyOf(ref))
 	if m.Delivery != "queue" {
 		if answered, err := e.answerOpenQuestion(ctx, ref, run, m, &sent); answered || err != nil {
@@ -90,7 +91,7 @@ func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, erro
 		return sent, err
 	}
 	failpoint.Hit("engine.sent")
-	sent.How, sent.Run, sent.Input = "queued", run.ID, m.ID
+	sent.Delivered, sent.Run, sent.Input = "queued", run.ID, m.ID
 	if m.Delivery != "interrupt" {
 		return sent, nil
 	}
@@ -108,7 +109,7 @@ func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, erro
 	next.queued = true
 	ticket, err := e.startOrQueue(ctx, next, true)
 	run.after.instead = ticket.run
-	sent.How, sent.Run = "started", ticket.ID
+	sent.Delivered, sent.Run = "started", ticket.ID
 	return sent, err
 }
 
@@ -129,13 +130,13 @@ func (m Message) request(ref store.Ref) Request {
 
 // Took reports whether a task, or a subtask of it, took a message of that id.
 func (e *Engine) Took(ctx context.Context, ref store.Ref, id string) bool {
-	known, err := e.findSent(ctx, e.store.Latest(ctx, ref), id, &Sent{})
+	known, err := e.findSent(ctx, e.store.Latest(ctx, ref), id, &api.Sent{})
 	return known && err == nil
 }
 
 // findSent finds a message in the journals of the task and its subtasks, at any depth, and fills in what it did. A subtask
 // whose question it answered may have continued since, or have ended.
-func (e *Engine) findSent(ctx context.Context, ref store.Ref, id string, sent *Sent) (known bool, err error) {
+func (e *Engine) findSent(ctx context.Context, ref store.Ref, id string, sent *api.Sent) (known bool, err error) {
 	for below, left := []store.Ref{ref}, maxFamily; len(below) > 0 && left > 0; left-- {
 		at := below[0]
 		below = below[1:]
@@ -144,9 +145,9 @@ func (e *Engine) findSent(ctx context.Context, ref store.Ref, id string, sent *S
 			run, queued := s.Runs.Inputs[id]
 			switch {
 			case answered:
-				sent.How, sent.Question, sent.Run = "answered", at.ID+"."+reply.Question, reply.Run
+				sent.Delivered, sent.Question, sent.Run = "answered", at.ID+"."+reply.Question, reply.Run
 			case queued && at == ref:
-				sent.How, sent.Input, sent.Run = "queued", id, run
+				sent.Delivered, sent.Input, sent.Run = "queued", id, run
 			}
 			known = answered || queued && at == ref
 		})
@@ -174,7 +175,7 @@ func (e *Engine) findSent(ctx context.Context, ref store.Ref, id string, sent *S
 }
 
 // answerOpenQuestion answers the question that a task, or the subtask that it waits for, has open; false when there is none.
-func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run, m Message, sent *Sent) (bool, error) {
+func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run, m Message, sent *api.Sent) (bool, error) {
 	at, question := ref, ""
 	if run != nil {
 		if err := run.awaitQuestions(ctx); err != nil {
@@ -215,14 +216,14 @@ func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run
 	if errors.Is(err, ErrNoQuestion) {
 		return false, nil // another answer came first: the message is for the task now
 	}
-	sent.How, sent.Question, sent.Run = "answered", at.ID+"."+question, got.Run.ID
+	sent.Delivered, sent.Question, sent.Run = "answered", at.ID+"."+question, got.Run.ID
 	return true, err
 }
 
 // sendToIdleTask puts a message into the queue of a task that no run of this process works on. It starts a run unless
 // a run is queued already, or waits for an answer and this message is none.
-func (e *Engine) sendToIdleTask(ctx context.Context, ref store.Ref, m Message) (Sent, error) {
-	sent := Sent{Ref: ref}
+func (e *Engine) sendToIdleTask(ctx context.Context, ref store.Ref, m Message) (api.Sent, error) {
+	sent := api.Sent{Task: ref.ID}
 	r := m.request(ref)
 	if err := e.Receive(ctx, r); err != nil {
 		return sent, err
@@ -242,14 +243,14 @@ func (e *Engine) sendToIdleTask(ctx context.Context, ref store.Ref, m Message) (
 			return sent, err
 		}
 		failpoint.Hit("engine.sent")
-		sent.How, sent.Run, sent.Input = "queued", runs[0].ID, m.ID
+		sent.Delivered, sent.Run, sent.Input = "queued", runs[0].ID, m.ID
 		return sent, nil
 	}
 	r.Text, r.Images, r.input = m.Text, m.Images, m.ID
 	ticket, err := e.submit(ctx, ref, r)
-	sent.How, sent.Run, sent.Input = "started", ticket.ID, m.ID
+	sent.Delivered, sent.Run, sent.Input = "started", ticket.ID, m.ID
 	if ticket.Ref.ID != "" {
-		sent.Ref = ticket.Ref
+		sent.Task = ticket.Ref.ID
 	}
 	return sent, err
 }

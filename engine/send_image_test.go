@@ -46,8 +46,8 @@ func TestAScreenshotWaitsOutsideTheJournal(t *testing.T) {
 	other := "the other one"
 	for _, id := range []string{works.Ref.ID, queued.Ref.ID} {
 		m := engine.Message{ID: "m", Text: "look", Images: []string{screenshot}, By: "test", Request: engine.Request{Interactive: true}}
-		if sent := b.send(id, m); sent.How != "queued" {
-			t.Fatalf("got %+v, want sent.How = \"queued\"", sent)
+		if sent := b.send(id, m); sent.Delivered != "queued" {
+			t.Fatalf("got %+v, want sent.Delivered = \"queued\"", sent)
 		}
 		if err := b.engine.EditInput(t.Context(), id, "m", &other); err != nil {
 			t.Fatal(err)
@@ -130,7 +130,7 @@ func TestImagesOfAnAnswerReachTheModel(t *testing.T) {
 				settledStatus(b, ticket.Ref.ID)
 			}
 			m := engine.Message{ID: "m", Text: "no", Images: []string{screenshot}, By: "test", Request: engine.Request{Interactive: true}}
-			if sent := b.send(ticket.Ref.ID, m); sent.How != "answered" {
+			if sent := b.send(ticket.Ref.ID, m); sent.Delivered != "answered" {
 				t.Errorf("%s: got %+v, want an answer", name, sent)
 			}
 			if name == "approval" { // the second command asks, too

@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 )
 
-func (b *bench) send(id string, m engine.Message) engine.Sent {
+func (b *bench) send(id string, m engine.Message) api.Sent {
 	b.t.Helper()
 	sent, err := b.engine.Send(b.t.Context(), id, m)
 	if err != nil {
@@ -29,14 +30,14 @@ func TestWhatBecomesOfWords(t *testing.T) {
 	waitForFile(t, filepath.Join(r.Workspace, "here"))
 	m := engine.Message{ID: "m-1", Text: "mind the gap", By: "test", Request: on}
 	first, second := b.send(works.Ref.ID, m), b.send(works.Ref.ID, m)
-	if first.How != "queued" || first.Run != works.ID || first.Input != "m-1" || first != second {
+	if first.Delivered != "queued" || first.Run != works.ID || first.Input != "m-1" || first != second {
 		t.Errorf("%+v, again %+v", first, second)
 	}
 
 	// To one whose run is in the queue: they go along.
 	queued := b.submit(b.ask(completesAtOnce))
-	if sent := b.send(queued.Ref.ID, engine.Message{Text: "and this", By: "test", Request: on}); sent.How != "queued" || sent.Run != queued.ID {
-		t.Errorf("got %+v, want sent.How = \"queued\" and sent.Run = queued.ID", sent)
+	if sent := b.send(queued.Ref.ID, engine.Message{Text: "and this", By: "test", Request: on}); sent.Delivered != "queued" || sent.Run != queued.ID {
+		t.Errorf("got %+v, want sent.Delivered = \"queued\" and sent.Run = queued.ID", sent)
 	}
 	if words, err := b.engine.Inputs(t.Context(), queued.Ref.ID); err != nil || len(words) != 2 {
 		t.Errorf("got %+v %v, want no error and len(words) = 2", words, err)
@@ -54,8 +55,8 @@ func TestWhatBecomesOfWords(t *testing.T) {
 
 	// To one that rests: a run.
 	sent := b.send(queued.Ref.ID, engine.Message{ID: "m-2", Text: "once more", By: "test", Request: on})
-	if sent.How != "started" || sent.Run == queued.ID {
-		t.Errorf("got %+v, want sent.How = \"started\" and sent.Run != queued.ID", sent)
+	if sent.Delivered != "started" || sent.Run == queued.ID {
+		t.Errorf("got %+v, want sent.Delivered = \"started\" and sent.Run != queued.ID", sent)
 	}
 	b.waitForState(sent.Run, "completed")
 	again := b.send(queued.Ref.ID, engine.Message{ID: "m-2", Text: "once more", By: "test", Request: on})
@@ -80,16 +81,16 @@ func TestWordsAnswerAQuestionUnlessTheyAreForTheQueue(t *testing.T) {
 			settledStatus(b, ticket.Ref.ID)
 		}
 		later := b.send(ticket.Ref.ID, engine.Message{Text: "for later", Delivery: "queue", By: "test"})
-		if later.How != "queued" || b.waitForState(ticket.ID, "waiting").Question != q.ID {
-			t.Errorf(`got %+v, want later.How = "queued" and b.waitForState(ticket.ID, "waiting").Question = q.ID`, later)
+		if later.Delivered != "queued" || b.waitForState(ticket.ID, "waiting").Question != q.ID {
+			t.Errorf(`got %+v, want later.Delivered = "queued" and b.waitForState(ticket.ID, "waiting").Question = q.ID`, later)
 		}
 		now := engine.Message{ID: "m", Text: "that", Delivery: "interrupt", By: "test", Request: engine.Request{Interactive: true}}
 		sent := b.send(ticket.Ref.ID, now)
-		if sent.How != "answered" || sent.Question != q.ID || sent.Run != ticket.ID {
-			t.Errorf("got %+v, want sent.How = \"answered\" and sent.Question = q.ID and sent.Run = ticket.ID", sent)
+		if sent.Delivered != "answered" || sent.Question != q.ID || sent.Run != ticket.ID {
+			t.Errorf("got %+v, want sent.Delivered = \"answered\" and sent.Question = q.ID and sent.Run = ticket.ID", sent)
 		}
 		b.waitForState(ticket.ID, "completed")
-		if again := b.send(ticket.Ref.ID, now); again.How != "answered" || again.Question != q.ID {
+		if again := b.send(ticket.Ref.ID, now); again.Delivered != "answered" || again.Question != q.ID {
 			t.Errorf("again: %+v", again)
 		}
 		s := b.state(ticket.Ref.ID)
@@ -107,8 +108,8 @@ func TestWordsThatInterrupt(t *testing.T) {
 	waitForFile(t, filepath.Join(r.Workspace, "here"))
 	begun := time.Now()
 	sent := b.send(ticket.Ref.ID, engine.Message{Text: "stop that", Delivery: "interrupt", By: "test", Request: engine.Request{Interactive: true}})
-	if sent.How != "started" || sent.Run == ticket.ID {
-		t.Errorf("got %+v, want sent.How = \"started\" and sent.Run != ticket.ID", sent)
+	if sent.Delivered != "started" || sent.Run == ticket.ID {
+		t.Errorf("got %+v, want sent.Delivered = \"started\" and sent.Run != ticket.ID", sent)
 	}
 	if took := time.Since(begun); took > time.Minute {
 		t.Errorf("it took %s", took)

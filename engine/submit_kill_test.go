@@ -171,7 +171,7 @@ func TestKilledBehindWordsForARun(t *testing.T) {
 		t.Fatalf("got %+v %v, want no error and len(words) = 1 and words[0].Text = m.Text", words, err)
 	}
 	touch(t, r.Workspace, "go")
-	if again := b.send("works", m); again.How != "queued" || again.Input != "m-1" {
+	if again := b.send("works", m); again.Delivered != "queued" || again.Input != "m-1" {
 		t.Errorf("again: %+v", again)
 	}
 	if err := b.engine.Recover(t.Context(), engine.RecoverOptions{Resume: true}); err != nil {

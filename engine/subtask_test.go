@@ -255,7 +255,7 @@ func TestAParentWhoseSubtaskAsksNoMore(t *testing.T) {
 				t.Errorf("got %+v %v, want that the parent is interrupted, without a question", info, err)
 			}
 			if c.words {
-				if sent := b.send(run.TaskID, engine.Message{Text: "go on", By: "test", Request: on}); sent.How != "started" {
+				if sent := b.send(run.TaskID, engine.Message{Text: "go on", By: "test", Request: on}); sent.Delivered != "started" {
 					t.Errorf("got %+v, want that the words start a run", sent)
 				}
 			} else {

@@ -98,8 +98,8 @@ func TestWordsThatAnsweredASubtaskAreTakenOnce(t *testing.T) {
 	b.waitForState(ticket.ID, "waiting")
 	m := engine.Message{ID: "m", Text: "this one", By: "test", Request: engine.Request{Interactive: true}}
 	first := b.send(ticket.Ref.ID, m)
-	if first.How != "answered" {
-		t.Fatalf("got %+v, want first.How = \"answered\"", first)
+	if first.Delivered != "answered" {
+		t.Fatalf("got %+v, want first.Delivered = \"answered\"", first)
 	}
 	b.waitForState(ticket.ID, "completed")
 	settledStatus(b, ticket.Ref.ID)

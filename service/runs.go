@@ -456,7 +456,7 @@ func (s *Service) Send(ctx context.Context, c Call, id string, m api.Message) (a
 	if err == nil {
 		done()
 	}
-	return api.Sent{Delivered: sent.How, Task: sent.Ref.ID, Run: sent.Run, Question: sent.Question, Input: sent.Input}, err
+	return sent, err
 }
 
 // Queue returns the input that waits until a run of the task takes it.
