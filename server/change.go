@@ -220,7 +220,7 @@ func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Proble
 			return nil
 		}
 		if a.about != (service.Task{}) {
-			_, held := a.about.Holder(a.Context())
+			_, _, held := a.about.Holder(a.Context())
 			a.released = !held
 		}
 	}

@@ -77,24 +77,24 @@ func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 	if !ok {
 		return false
 	}
-	held, _ := t.Holder(a.Context())
-	if held.Address == "" || hops(a.Request) >= mostHops {
+	address, who, _ := t.Holder(a.Context())
+	if address == "" || hops(a.Request) >= mostHops {
 		return false
 	}
-	conn, err := s.dialHolder(a.Context(), held.Address)
+	conn, err := s.dialHolder(a.Context(), address)
 	if err != nil {
 		if not, is := errors.AsType[*peer.UnreachableError](err); is && not.Silent {
-			a.silent = held.Who
+			a.silent = who
 		}
 		level := slog.LevelDebug
 		if s.opt.Group != nil {
 			level = slog.LevelWarn // the operator gave the address
 		}
 		s.opt.Log.Log(a.Context(), level, "not passed on", "path", a.URL.Path, "request_id", w.Header().Get(requestID),
-			"server", held.Address, "error", err.Error())
+			"server", address, "error", err.Error())
 		return false
 	}
-	return s.passOn(w, a, conn, held.Address)
+	return s.passOn(w, a, conn, address)
 }
 
 // toWorkspace passes on a request that failed because this server lacks a workspace, to a server that has the workspace.
@@ -213,11 +213,10 @@ const holderPoll = time.Second
 // releases the task: the next owner may be this process. It leaves out durable events, which the topic reads from the
 // journal.
 func (s *Server) liveOfHolder(ctx context.Context, t service.Task, publish func(events.Event)) {
-	held, ok := t.Holder(ctx)
-	if !ok || held.Address == "" {
+	address, _, ok := t.Holder(ctx)
+	if !ok || address == "" {
 		return
 	}
-	address := held.Address
 	ctx, cancel := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	defer watch.Wait()
@@ -231,7 +230,7 @@ func (s *Server) liveOfHolder(ctx context.Context, t service.Task, publish func(
 			case <-ctx.Done():
 				return
 			}
-			if held, ok := t.Holder(ctx); !ok || held.Address != address {
+			if now, _, ok := t.Holder(ctx); !ok || now != address {
 				cancel()
 			}
 		}

@@ -263,19 +263,14 @@ func (t Task) ChangedBy(ctx context.Context, c Call) bool {
 // since returns the oldest time that a commit of an earlier attempt of a call can have, in Unix milliseconds.
 func (s *Service) since() int64 { return s.opt.Now().Add(-keptFor).UnixMilli() }
 
-// Holder is the process that works on a task.
-type Holder struct {
-	Address string // of its socket; "" = it has none
-	Who     string // for people
-}
-
-// Holder is another process that works on the task; ok is false if none does. The kernel's lock shows that it lives.
-func (t Task) Holder(ctx context.Context) (h Holder, ok bool) {
+// Holder returns the address of another process that works on the task, "" = it has none, and who that is, for people; ok is
+// false if none does. The kernel's lock shows that it lives.
+func (t Task) Holder(ctx context.Context) (address, who string, ok bool) {
 	held, alive := t.of.store.Holder(ctx, t.ref)
 	if !alive || held.Address == t.of.store.Address() {
-		return Holder{}, false
+		return "", "", false
 	}
-	return Holder{held.Address, held.Who()}, true
+	return held.Address, held.Who(), true
 }
 
 // HeldHere reports whether this process works on the task.

@@ -1,7 +1,7 @@
 // Package idempotency stores the answers to requests with an idempotency key, so that a repeated request gets the same
 // answer and takes effect once.
 //
-// In a Folder, a request with a key has a file: first the intent, with a fingerprint of the request, then the answer. The
+// In a folder, a request with a key has a file: first the intent, with a fingerprint of the request, then the answer. The
 // intent is on disk before the work begins, and the answer before it is sent, so that a repeat finds both after any crash. A
 // process that works on the request holds the lock of the file. The kernel releases the lock when the process ends, so that
 // a killed process leaves an intent without a lock, and the repeat finishes the work under the same ids. An answer is kept
