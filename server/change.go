@@ -427,7 +427,8 @@ const waitMost = 600 * time.Second
 
 func runRoutes() []route {
 	return []route{
-		{on: "GET /v1/tasks/{id}/runs", answer: api.Page[api.Run]{}, engine: true, document: lists("id", (*service.Service).RunsOf)},
+		{on: "GET /v1/tasks/{id}/runs", answer: api.Page[api.Run]{}, engine: true,
+			document: lists("id", (*service.Service).RunsOf)},
 		{on: "POST /v1/tasks/{id}/runs", body: api.NewRun{}, answer: api.Run{}, status: http.StatusAccepted, stream: true,
 			act: reads((*Server).startRun)},
 		{on: "GET /v1/runs", answer: api.Page[api.Run]{}, engine: true, document: (*Server).runs},
@@ -493,7 +494,8 @@ func wordRoutes() []route {
 	return []route{
 		{on: "POST /v1/tasks/{id}/messages", body: api.Message{}, answer: api.Sent{}, status: http.StatusAccepted,
 			act: changes("id", (*service.Service).Send)},
-		{on: "GET /v1/tasks/{id}/queue", answer: api.Page[api.Queued]{}, engine: true, document: lists("id", (*service.Service).Queue)},
+		{on: "GET /v1/tasks/{id}/queue", answer: api.Page[api.Queued]{}, engine: true,
+			document: lists("id", (*service.Service).Queue)},
 		{on: "PATCH /v1/tasks/{id}/queue/{input}", body: api.InputPatch{}, answer: api.Queued{},
 			act: takes(func(s *service.Service, a *asked, p api.InputPatch) (any, error) {
 				return s.EditInput(a.Context(), a.id, a.PathValue("input"), p)
@@ -517,7 +519,8 @@ func questionRoutes() []route {
 // editRoutes returns the routes that change histories and files of a task, and undo such changes.
 func editRoutes() []route {
 	return []route{
-		{on: "POST /v1/tasks/{id}/rewinds", body: api.NewRewind{}, answer: api.Rewound{}, act: changes("id", (*service.Service).Rewind)},
+		{on: "POST /v1/tasks/{id}/rewinds", body: api.NewRewind{}, answer: api.Rewound{},
+			act: changes("id", (*service.Service).Rewind)},
 		{on: "GET /v1/tasks/{id}/undo", answer: api.TaskActions{}, document: shows("id", (*service.Service).Actions)},
 		{on: "POST /v1/tasks/{id}/undo", body: api.NewUndo{}, answer: api.Undone{}, act: changes("id", (*service.Service).Undo)},
 		{on: "POST /v1/tasks/{id}/redo", body: api.NewUndo{}, answer: api.Undone{}, act: changes("id", (*service.Service).Redo)},

@@ -104,7 +104,8 @@ UPDATE roost.requests SET at = clock_timestamp(), intent = $2, answer = NULL, le
 // finish stores an answer. If this server could not reach the database for long, a repeat may have taken the request over:
 // then the repeat's answer is stored, not this one.
 func (r takenRow) finish(line []byte) error {
-	return r.exec(`UPDATE roost.requests SET answer = $3, lease = NULL WHERE key = $1 AND (lease = $2 OR lease IS NULL) AND answer IS NULL`, line)
+	return r.exec(`
+UPDATE roost.requests SET answer = $3, lease = NULL WHERE key = $1 AND (lease = $2 OR lease IS NULL) AND answer IS NULL`, line)
 }
 
 // Forget implements taken.

@@ -51,8 +51,9 @@ type watched struct {
 func NewWatch(log *slog.Logger) *Watch {
 	return &Watch{
 		log: cmp.Or(log, slog.New(slog.DiscardHandler)), runs: map[string]*watched{},
-		started:  newFamily("roost_runs_started_total", "Runs that began, or continued after they waited.", nil),
-		ended:    newFamily("roost_runs_ended_total", "Runs by how they ended; waiting: let go until a person answers.", nil, "outcome", "code"),
+		started: newFamily("roost_runs_started_total", "Runs that began, or continued after they waited.", nil),
+		ended: newFamily("roost_runs_ended_total", "Runs by how they ended; waiting: let go until a person answers.", nil,
+			"outcome", "code"),
 		turns:    newFamily("roost_turns_total", "Replies of models.", nil, "provider"),
 		failures: newFamily("roost_model_failures_total", "Requests that brought no reply.", nil, "provider", "kind"),
 		tokens:   newFamily("roost_tokens_total", "Tokens.", nil, "provider", "kind"),
@@ -66,7 +67,8 @@ func NewWatch(log *slog.Logger) *Watch {
 
 // Write prints the counts.
 func (w *Watch) Write(b *Text) {
-	for _, f := range []*family{w.started, w.ended, w.turns, w.failures, w.tokens, w.cost, w.unpriced, w.answers, w.model, w.waits} {
+	all := []*family{w.started, w.ended, w.turns, w.failures, w.tokens, w.cost, w.unpriced, w.answers, w.model, w.waits}
+	for _, f := range all {
 		f.write(b)
 	}
 }
