@@ -388,13 +388,6 @@ type Reply struct {
 	Request Request
 }
 
-// Replied is what an answer did.
-type Replied struct {
-	Asked  Asked
-	Answer Answer
-	Run    RunInfo // the run that continues with the answer
-}
-
 // Why the engine refuses a request.
 var (
 	ErrRunning   = errors.New("a run works on the task")                        // in this process; elsewhere: journal.BusyError

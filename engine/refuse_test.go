@@ -30,7 +30,7 @@ func TestAnswersAreTakenWhileRunsAreRefused(t *testing.T) {
 	if _, err := b.engine.Submit(t.Context(), b.ask(completesAtOnce)); !errors.Is(err, engine.ErrDraining) {
 		t.Errorf("a new run: %v", err)
 	}
-	if got := b.reply(q.ID, engine.Reply{Choice: 1}); got.Run.ID != ticket.ID {
+	if got := b.reply(q.ID, engine.Reply{Choice: 1}); got.Run != ticket.ID {
 		t.Errorf("got %+v, want got.Run.ID = ticket.ID", got.Run)
 	}
 	b.waitForState(ticket.ID, "completed")
@@ -59,7 +59,7 @@ func TestNoRunIsInterruptedWhileRunsAreRefused(t *testing.T) {
 func TestStopToARunThatWasLetGoBeginsNothing(t *testing.T) {
 	b := newLimitedBench(t, engine.Options{})
 	ticket, q := b.releasedWaiting()
-	if got := b.reply(q.ID, engine.Reply{Stop: true}); got.Asked.ID != q.ID || got.Run.ID != "" {
+	if got := b.reply(q.ID, engine.Reply{Stop: true}); got.Question != q.ID || got.Run != "" {
 		t.Errorf("got %+v, want got.Asked.ID = q.ID and got.Run.ID = \"\"", got)
 	}
 	if len(b.engine.Runs()) != 0 || b.waitForState(ticket.ID, "waiting").Question != q.ID {
@@ -124,6 +124,6 @@ func TestOpenQuestionsAreListedHoweverTheRunEnded(t *testing.T) {
 			continue
 		}
 		got := b.reply(c.asked, engine.Reply{Choice: 1, Request: engine.Request{Interactive: true}})
-		b.waitForState(got.Run.ID, "completed")
+		b.waitForState(got.Run, "completed")
 	}
 }

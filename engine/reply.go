@@ -95,14 +95,14 @@ func (e *Engine) openQuestions(ctx context.Context, ref store.Ref) ([]Asked, err
 
 // Reply answers a question of any task. The first answer wins; a later one gets an *AnsweredError with the first. The
 // answer is on disk when Reply returns, and the task continues with it.
-func (e *Engine) Reply(ctx context.Context, question string, r Reply) (Replied, error) {
+func (e *Engine) Reply(ctx context.Context, question string, r Reply) (api.Answered, error) {
 	dot := strings.LastIndexByte(question, '.')
 	if dot < 0 {
-		return Replied{}, fmt.Errorf("question %q: want the task's id, a dot and the question's id: %w", question, ErrNoQuestion)
+		return api.Answered{}, fmt.Errorf("question %q: want the task's id, a dot and the question's id: %w", question, ErrNoQuestion)
 	}
 	ref, unlock, err := e.lockLatest(ctx, question[:dot])
 	if err != nil {
-		return Replied{}, err
+		return api.Answered{}, err
 	}
 	defer unlock()
 	return e.reply(ctx, ref, question[dot+1:], r)
@@ -116,11 +116,11 @@ const (
 )
 
 // reply is Reply for one question of a task. The caller holds the task's lock.
-func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Reply) (Replied, error) {
+func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Reply) (api.Answered, error) {
 	for looks := 1; ; looks++ {
 		asked, err := e.openQuestions(ctx, ref)
 		if err != nil {
-			return Replied{}, err
+			return api.Answered{}, err
 		}
 		// Only now: another process may close the question between the two looks.
 		if same, known, err := e.previousAnswer(ctx, ref, question, r); known || err != nil {
@@ -128,23 +128,23 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 		}
 		i := slices.IndexFunc(asked, func(a Asked) bool { return a.Question == question })
 		if i < 0 {
-			return Replied{}, fmt.Errorf("answer %s of task %s: %w", question, ref.ID, ErrNoQuestion)
+			return api.Answered{}, fmt.Errorf("answer %s of task %s: %w", question, ref.ID, ErrNoQuestion)
 		}
 		q := asked[i]
 		if r.Seen != nil && (r.Seen.Seq < q.From.Seq || r.Seen.Seq == q.From.Seq && r.Seen.Index < q.From.Index) {
-			return Replied{}, fmt.Errorf("answer %s of task %s: the question came after that event: %w", question, ref.ID, ErrStale)
+			return api.Answered{}, fmt.Errorf("answer %s of task %s: the question came after that event: %w", question, ref.ID, ErrStale)
 		}
 		answer, err := parseAnswer(q.QuestionOpened, r)
 		if err != nil {
-			return Replied{}, fmt.Errorf("answer %s of task %s: %w", question, ref.ID, err)
+			return api.Answered{}, fmt.Errorf("answer %s of task %s: %w", question, ref.ID, err)
 		}
 		if r.Request.NoApprovals && decides(q.Kind) {
-			return Replied{}, fmt.Errorf("answer %s of task %s: %w", question, ref.ID, ErrApproval)
+			return api.Answered{}, fmt.Errorf("answer %s of task %s: %w", question, ref.ID, ErrApproval)
 		}
 		run := e.working(keyOf(ref))
 		switch {
 		case run == nil && r.Stop:
-			return Replied{Asked: q}, nil // it is stopped and saved
+			return answeredOf(question, ref, Answer{}, ""), nil // it is stopped and saved
 		case run == nil:
 			done, err := e.replyToReleased(ctx, q, answer, r)
 			if errors.As(err, new(*AnsweredError)) { // maybe by an earlier try of this caller
@@ -154,7 +154,7 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 		}
 		err = run.Answer(question, answer)
 		if err != nil && !errors.Is(err, ErrNoQuestion) {
-			return Replied{}, err
+			return api.Answered{}, err
 		}
 		// Where another answer is on its way to the journal, or the run is about to give the question up, the journal
 		// shows which.
@@ -172,24 +172,23 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 				err = nil
 			}
 			if !closed && looks >= askRetries {
-				return Replied{}, fmt.Errorf("answer %s of task %s: a run works on the task and does not wait for that "+
+				return api.Answered{}, fmt.Errorf("answer %s of task %s: a run works on the task and does not wait for that "+
 					"answer: %w", question, ref.ID, ErrNoQuestion)
 			}
 		}
 		if err != nil {
-			return Replied{}, err
+			return api.Answered{}, err
 		}
 		if closed && mine {
 			failpoint.Hit("engine.answered")
-			info, err := e.infoOf(ctx, ref, run.ID)
-			return Replied{Asked: q, Answer: answer, Run: info}, err
+			return answeredOf(question, ref, answer, run.ID), nil
 		}
 	}
 }
 
 // previousAnswer finds the answer to a question that is closed. The same answer again gets the same result, another one an
 // *AnsweredError.
-func (e *Engine) previousAnswer(ctx context.Context, ref store.Ref, question string, r Reply) (out Replied, known bool, err error) {
+func (e *Engine) previousAnswer(ctx context.Context, ref store.Ref, question string, r Reply) (out api.Answered, known bool, err error) {
 	var earlier api.QuestionClosed
 	if err := e.withRuns(ctx, ref, func(s *task.State) { earlier, known, _ = s.AnswerTo(question) }); err != nil || !known {
 		return out, false, err
@@ -197,13 +196,17 @@ func (e *Engine) previousAnswer(ctx context.Context, ref store.Ref, question str
 	if r.ID == "" || earlier.Input != r.ID {
 		return out, true, &AnsweredError{Question: question, Task: ref.ID, Answer: earlier}
 	}
-	out.Asked = Asked{ID: ref.ID + "." + question, Ref: ref, QuestionOpened: api.QuestionOpened{Question: question}}
-	out.Answer = Answer{Approve: earlier.Approve, Text: earlier.Text, By: earlier.By, Input: earlier.Input}
+	out = answeredOf(question, ref, Answer{Approve: earlier.Approve, Text: earlier.Text, By: earlier.By}, "")
 	runs, err := e.runsOf(ctx, ref)
 	if err == nil && len(runs) > 0 {
-		out.Run = runs[0]
+		out.Run = runs[0].ID
 	}
 	return out, true, err
+}
+
+// answeredOf returns the document of an answer to a question of a task; run is the run that continues with it.
+func answeredOf(question string, ref store.Ref, a Answer, run string) api.Answered {
+	return api.Answered{Question: ref.ID + "." + question, Task: ref.ID, Run: run, Approve: a.Approve, Text: a.Text, By: a.By}
 }
 
 // waitClosed waits until a question of a run of this process is closed on disk, or the run has ended.
@@ -249,24 +252,24 @@ func closesQuestion(commit journal.Commit, q Asked) bool {
 }
 
 // replyToReleased continues a task that was released while it waited, under the id of the run that waited.
-func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r Reply) (Replied, error) {
+func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r Reply) (api.Answered, error) {
 	// After Drain no answer may continue a run that has released its task: the run would have to release it again, with
 	// the answer not yet used.
 	if err := e.admits(); err != nil && (errors.Is(err, ErrClosed) || e.scheduler.Draining()) {
-		return Replied{}, err
+		return api.Answered{}, err
 	}
 	if untrusted, err := e.untrusted(ctx, q.Ref); err != nil {
-		return Replied{}, err
+		return api.Answered{}, err
 	} else if untrusted != nil { // another root asked
-		return Replied{}, untrusted
+		return api.Answered{}, untrusted
 	}
 	req := r.Request
 	req.Task, req.NewTask, req.RunID, req.Yes = keyOf(q.Ref), "", "", false
 	req.Text, req.Images = "", nil
 	if q.Kind == agent.KindMistake { // no tool call waits for it: a text is for the model, and a no ends the run
 		if answer.Approve != nil && !*answer.Approve {
-			return Replied{}, fmt.Errorf("answer %s: its run has already ended; to continue the task, answer with a text instead of no: %w",
-				q.ID, ErrAnswer)
+			return api.Answered{}, fmt.Errorf("answer %s: its run has already ended; to continue the task, answer with a text instead "+
+				"of no: %w", q.ID, ErrAnswer)
 		}
 		req.Text, req.Images = answer.Text, answer.Images
 	} else {
@@ -278,14 +281,14 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 			req.RunID = s.Run.ID
 		}
 	}); err != nil {
-		return Replied{}, err
+		return api.Answered{}, err
 	}
 	ticket, err := e.startOrQueue(ctx, req, true)
 	if err != nil {
-		return Replied{}, err
+		return api.Answered{}, err
 	}
 	failpoint.Hit("engine.answered")
-	return Replied{Asked: q, Answer: answer, Run: ticket.RunInfo}, nil
+	return answeredOf(q.Question, q.Ref, answer, ticket.ID), nil
 }
 
 // ErrApproval: the caller may not decide that question.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/task"
 )
@@ -35,7 +36,7 @@ func (b *bench) asked(id string) engine.Asked {
 	}
 }
 
-func (b *bench) reply(q string, r engine.Reply) engine.Replied {
+func (b *bench) reply(q string, r engine.Reply) api.Answered {
 	b.t.Helper()
 	got, err := b.engine.Reply(b.t.Context(), q, r)
 	if err != nil {
@@ -82,7 +83,7 @@ func TestAnAnswerToARunThatWaitsAndToOneThatWasLetGo(t *testing.T) {
 				}
 				c.reply.By, c.reply.Request = "test", engine.Request{Interactive: true}
 				got := b.reply(q.ID, c.reply)
-				if got.Run.ID != ticket.ID || got.Answer.By != "test" {
+				if got.Run != ticket.ID || got.By != "test" {
 					t.Errorf("got %+v, want got.Run.ID = ticket.ID and got.Answer.By = \"test\"", got)
 				}
 				if c.script == asksForACommand && !c.reply.Always { // the second command asks, too
@@ -162,7 +163,7 @@ func TestTheSameAnswerAgain(t *testing.T) {
 	first := b.reply(q.ID, engine.Reply{ID: "key-1", Text: "this"})
 	b.restart(engine.Options{})
 	second := b.reply(q.ID, engine.Reply{ID: "key-1", Text: "this"})
-	if second.Answer.Text != "this" || second.Run.ID != first.Run.ID {
+	if second.Text != "this" || second.Run != first.Run {
 		t.Errorf("%+v, then %+v", first, second)
 	}
 	var late *engine.AnsweredError
@@ -255,15 +256,15 @@ func TestStopInsteadOfAnAnswer(t *testing.T) {
 	ticket := b.submit(b.ask(asksWhich))
 	q := b.asked(ticket.Ref.ID)
 	got := b.reply(q.ID, engine.Reply{Stop: true})
-	if got.Run.State != "cancelled" {
-		t.Errorf("got %+v, want got.Run.State = \"cancelled\"", got.Run)
+	if run, err := b.engine.RunByID(t.Context(), got.Run); err != nil || run.State != "cancelled" {
+		t.Errorf("got %+v, %v, want run.State = \"cancelled\"", run, err)
 	}
 	if s := b.state(ticket.Ref.ID); s.Question(strings.TrimPrefix(q.ID, ticket.Ref.ID+".")) == nil {
 		t.Error("the question is gone")
 	}
 	// It can be answered all the same.
 	again := b.reply(q.ID, engine.Reply{Text: "this", Request: engine.Request{Interactive: true}})
-	b.waitForState(again.Run.ID, "completed")
+	b.waitForState(again.Run, "completed")
 	checkAnswers(t, b.state(ticket.Ref.ID))
 }
 

@@ -206,7 +206,7 @@ func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run
 		return false, nil
 	}
 	reply := Reply{ID: m.ID, Text: m.Text, Images: m.Images, By: m.By, Request: m.Request}
-	var got Replied
+	var got api.Answered
 	var err error
 	if keyOf(at) == keyOf(ref) {
 		got, err = e.reply(ctx, at, question, reply)
@@ -216,7 +216,7 @@ func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run
 	if errors.Is(err, ErrNoQuestion) {
 		return false, nil // another answer came first: the message is for the task now
 	}
-	sent.Delivered, sent.Question, sent.Run = "answered", at.ID+"."+question, got.Run.ID
+	sent.Delivered, sent.Question, sent.Run = "answered", at.ID+"."+question, got.Run
 	return true, err
 }
 

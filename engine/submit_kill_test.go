@@ -259,7 +259,7 @@ func TestKilledWhileItWaits(t *testing.T) {
 	}
 	q := b.asked("asks")
 	got := b.reply(q.ID, engine.Reply{Text: "this", Request: engine.Request{Interactive: true}})
-	b.waitForState(got.Run.ID, "completed")
+	b.waitForState(got.Run, "completed")
 	s := b.state("asks")
 	checkAnswers(t, s)
 	if len(s.Runs.All) != 1 {

@@ -159,7 +159,7 @@ func TestWhoWaitsForAPersonTakesNoPlace(t *testing.T) {
 			questions, err)
 	}
 	got, err := b.engine.Reply(t.Context(), questions[0].ID, engine.Reply{Choice: 2, By: "test"})
-	if err != nil || got.Answer.Text != "that" || got.Run.ID != asks.ID {
+	if err != nil || got.Text != "that" || got.Run != asks.ID {
 		t.Fatalf("got %+v %v, want no error and got.Answer.Text = \"that\" and got.Run.ID = asks.ID", got, err)
 	}
 	b.waitForState(asks.ID, "completed")

@@ -179,14 +179,6 @@ func QuestionOf(q engine.Asked) api.Question {
 	return out
 }
 
-// AnsweredOf returns the document of an answer's effects.
-func AnsweredOf(r engine.Replied) api.Answered {
-	return api.Answered{
-		Question: r.Asked.ID, Task: r.Asked.Ref.ID, Run: r.Run.ID,
-		Approve: r.Answer.Approve, Text: r.Answer.Text, By: r.Answer.By,
-	}
-}
-
 // UndoneOf returns the document of engine.Undo's result.
 func UndoneOf(action api.Action, task api.TaskActions, files *api.RestoreResult, o actions.Options) api.Undone {
 	out := api.Undone{TaskActions: task, DryRun: o.DryRun, Restore: files}

@@ -50,7 +50,7 @@ func TestDocumentsOfRuns(t *testing.T) {
 				`"question":"q3","kind":"followup","text":"Which?","choices":["this"]}`,
 		},
 		"answered": {
-			report.AnsweredOf(engine.Replied{Asked: engine.Asked{ID: "t1.q3", Ref: ref}, Answer: engine.Answer{Approve: &yes, By: "api"}, Run: engine.RunInfo{Run: task.Run{ID: "r1"}}}),
+			api.Answered{Question: "t1.q3", Task: "t1", Run: "r1", Approve: &yes, By: "api"},
 			`{"question":"t1.q3","task_id":"t1","run_id":"r1","approve":true,"text":"","by":"api"}`,
 		},
 	} {

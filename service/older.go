@@ -269,9 +269,8 @@ func (s *Service) OlderAnswer(ctx context.Context, c Call, name, text string) (a
 		}
 		return api.Answered{}, failed
 	}
-	out := report.AnsweredOf(done)
-	out.Question = name
-	return out, nil
+	done.Question = name
+	return done, nil
 }
 
 // chosen returns the number of the suggestion that an answer names by text or number; 0 = the answer is a text of its

@@ -565,7 +565,7 @@ func (s *Service) Answer(ctx context.Context, c Call, id string, n api.Answer) (
 	if late, is := errors.AsType[*engine.AnsweredError](err); is {
 		return api.Answered{}, report.AnsweredProblem(late)
 	}
-	return report.AnsweredOf(done), err
+	return done, err
 }
 
 // replyOf reads an answer. If its question is open, it refuses an answer that does not fit the question.
