@@ -111,14 +111,17 @@ func TestManualCheckpoint(t *testing.T) {
 	b, id, _, _ := afterTwoTurns(t)
 	save := func() (api.Checkpoint, bool) {
 		t.Helper()
-		c, saved, finish, err := b.engine.Checkpoints().Save(context.Background(), id)
+		out, finish, err := b.engine.Checkpoints().Save(context.Background(), id)
 		if err == nil {
 			err = finish(context.Background())
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c, saved
+		if !out.Saved {
+			return api.Checkpoint{}, false
+		}
+		return *out.Checkpoint, true
 	}
 	if c, saved := save(); saved {
 		t.Errorf("nothing changed, and c%d was saved", c.Number)

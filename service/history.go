@@ -298,16 +298,12 @@ func (s *Service) Diff(ctx context.Context, id string, q DiffQuery) (api.Diff, e
 // SaveCheckpoint saves a checkpoint of the files as they are now, unless they equal those of the newest checkpoint. A
 // repeated call therefore needs no key.
 func (s *Service) SaveCheckpoint(ctx context.Context, c Call, id string) (api.SavedCheckpoint, error) {
-	ref, err := s.idle(ctx, id)
-	if err != nil {
+	if _, err := s.idle(ctx, id); err != nil {
 		return api.SavedCheckpoint{}, err
 	}
-	made, saved, finish, err := s.engine.Checkpoints().Save(c.acting(ctx), id)
+	out, finish, err := s.engine.Checkpoints().Save(c.acting(ctx), id)
 	s.finish(ctx, id, finish)
-	if !saved {
-		return api.SavedCheckpoint{Task: ref.ID}, err
-	}
-	return api.SavedCheckpoint{Task: ref.ID, Saved: true, Checkpoint: &made}, err
+	return out, err
 }
 
 // Restore restores the files that a task changed, as they were at a checkpoint; "" = the one before the newest change.

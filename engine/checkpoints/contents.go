@@ -176,52 +176,54 @@ func (s survey) Unheld() string { return s.Survey.Unheld().String() }
 func (s survey) Hidden() string { return s.Survey.Unheld().HiddenText() }
 
 // Save makes a checkpoint of the present contents of a task's files. What others changed since the task's last checkpoint
-// is then distinct from what the task changes next. The second result is false, and there is no new checkpoint, when no
-// file differs from the newest one. The caller must call finish, which updates Roo's files of the task.
+// is then distinct from what the task changes next. There is no new checkpoint when no file differs from the
+// newest one. The caller must call finish, which updates Roo's files of the task.
 //
 // Errors: ErrNone where the task has no checkpoint yet, *journal.BusyError while it runs, and those of Restore.
 func (svc *Service) Save(ctx context.Context, given string) (
-	c api.Checkpoint, saved bool, finish func(context.Context) error, err error) {
+	out api.SavedCheckpoint, finish func(context.Context) error, err error) {
 	ref, err := svc.store.Find(ctx, given)
 	if err == nil {
 		err = svc.requireCheckpoints(ctx, ref)
 	}
 	if err != nil {
-		return c, false, finished, err
+		return out, finished, err
 	}
 	finish, err = svc.change(ctx, ref, func(t *store.Task, _ string) (err error) {
-		c, saved, err = svc.saveNow(ctx, t)
+		out.Checkpoint, err = svc.saveNow(ctx, t)
 		return err
 	})
-	return c, saved, finish, err
+	out.Task, out.Saved = ref.ID, out.Checkpoint != nil
+	return out, finish, err
 }
 
-func (svc *Service) saveNow(ctx context.Context, t *store.Task) (_ api.Checkpoint, saved bool, err error) {
+// saveNow returns the new checkpoint; nil when there is none.
+func (svc *Service) saveNow(ctx context.Context, t *store.Task) (_ *api.Checkpoint, err error) {
 	s := t.State()
 	if len(s.Checkpoints) == 0 {
-		return api.Checkpoint{}, false, ErrNone
+		return nil, ErrNone
 	}
 	root, err := svc.resolver().FindWorkspace(s.Settings)
 	if err != nil {
-		return api.Checkpoint{}, false, err
+		return nil, err
 	}
 	f, err := svc.openFiles(t.Ref, root, "")
 	if err != nil {
-		return api.Checkpoint{}, false, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
 	held, err := f.holdContents(ctx, checkpoint.Tracked(checkpointsIn(s, f.keeper.Name()), nil))
 	if err != nil {
-		return api.Checkpoint{}, false, fmt.Errorf("keep the files of task %s: %w", t.Ref.ID, err)
+		return nil, fmt.Errorf("keep the files of task %s: %w", t.Ref.ID, err)
 	}
 	c, err := svc.saveCheckpoint(ctx, f, s, task.ReasonManual, held, nil)
 	if err != nil || len(c.Files) == 0 {
-		return api.Checkpoint{}, false, err
+		return nil, err
 	}
 	if err := t.CommitSynced(ctx, c); err != nil {
-		return api.Checkpoint{}, false, err
+		return nil, err
 	}
-	return describeNumber(t.State(), c.Number), true, nil
+	return new(describeNumber(t.State(), c.Number)), nil
 }
 
 // DiffOptions select the states to compare.

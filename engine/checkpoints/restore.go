@@ -51,7 +51,8 @@ func (svc *Service) Restore(ctx context.Context, given string, o RestoreOptions)
 
 // restore carries out the restore that plan makes for a task, and returns its result; a dry run only plans.
 func (svc *Service) restore(ctx context.Context, ref store.Ref, o RestoreOptions,
-	plan func(store.Ref, *task.State) (plannedRestore, error)) (out api.RestoreResult, finish func(context.Context) error, err error) {
+	plan func(store.Ref, *task.State) (plannedRestore, error)) (
+	out api.RestoreResult, finish func(context.Context) error, err error) {
 	if o.DryRun {
 		ref = svc.store.Latest(ctx, ref)
 		out, err = store.FromView(ctx, svc.store, ref, func(v *store.View) (api.RestoreResult, error) {
@@ -415,7 +416,9 @@ func (svc *Service) Finish(ctx context.Context, given string) (note string, err 
 	if err != nil {
 		return "", err
 	}
-	isRestoring, err := store.FromView(ctx, svc.store, ref, func(v *store.View) (bool, error) { return v.State.Restoring != nil, nil })
+	isRestoring, err := store.FromView(ctx, svc.store, ref, func(v *store.View) (bool, error) {
+		return v.State.Restoring != nil, nil
+	})
 	if err != nil || !isRestoring {
 		return "", err
 	}
