@@ -217,22 +217,16 @@ func (s *Service) OlderQuestion(ctx context.Context, name string) (api.Question,
 	return report.QuestionOf(q), err
 }
 
+// olderQuestion is openQuestion with the words of the older call.
 func (s *Service) olderQuestion(ctx context.Context, name string) (engine.Asked, error) {
-	of := TaskOfQuestion(name)
-	var list []engine.Asked
-	if of != "" {
-		var err error
-		if list, err = s.engine.Questions(ctx, of); err != nil {
-			return engine.Asked{}, s.about(ctx, of, err)
-		}
+	q, err := s.openQuestion(ctx, name)
+	if p, is := errors.AsType[*api.Problem](err); is && p.Code == "question_not_found" {
+		return q, problem(p.Status, p.Code, "Question not found", "no such question is open: "+report.Clip(name), p.Suggestions...)
 	}
-	for _, q := range list {
-		if q.ID == name || q.Question == name[len(of)+1:] {
-			return q, nil
-		}
+	if err != nil {
+		err = s.about(ctx, TaskOfQuestion(name), err)
 	}
-	return engine.Asked{}, problem(http.StatusNotFound, "question_not_found", "Question not found",
-		"no such question is open: "+report.Clip(name), "GET /v1/questions")
+	return q, err
 }
 
 // OlderChoices returns the suggestions of a question in the older call; a question for a decision without choices

@@ -530,7 +530,7 @@ func TaskOfQuestion(id string) string {
 	return ""
 }
 
-// openQuestion finds an open question.
+// openQuestion finds an open question by its whole id, or by a name of its task and its own id.
 func (s *Service) openQuestion(ctx context.Context, id string) (engine.Asked, error) {
 	none := problem(http.StatusNotFound, "question_not_found", "No such question is open",
 		"no open question has the id "+report.Clip(id), "GET /v1/questions")
@@ -542,7 +542,7 @@ func (s *Service) openQuestion(ctx context.Context, id string) (engine.Asked, er
 	if err != nil {
 		return engine.Asked{}, err
 	}
-	if i := slices.IndexFunc(all, func(q engine.Asked) bool { return q.ID == id }); i >= 0 {
+	if i := slices.IndexFunc(all, func(q engine.Asked) bool { return q.ID == id || q.Question == id[len(of)+1:] }); i >= 0 {
 		return all[i], nil
 	}
 	return engine.Asked{}, none.About(of)
