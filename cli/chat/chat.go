@@ -17,9 +17,9 @@ func New(ctx context.Context, backend Backend, o Options) *Session {
 	s := &Session{
 		backend: backend, o: o, style: o.Display.Style(), out: newScroll(), answer: make(chan string, 16),
 		changed: make(chan struct{}), ended: map[string]bool{}, shut: map[string]bool{}, dirs: map[string]string{},
-		again: o.Again, brief: map[string]string{},
+		brief: map[string]string{},
 	}
-	s.images, s.st.Facts = o.Images, o.Facts
+	s.images, s.st.Facts, s.st.again = o.Images, o.Facts, o.Again
 	if s.o.Now == nil {
 		s.o.Now = time.Now
 	}
@@ -94,8 +94,8 @@ func (s *Session) carryOut(line string) {
 		err = s.prompt(ctx, plainly(text))
 	}
 	s.locked(func() {
-		if s.cancelLine, s.wrong = nil, nil; err != nil {
-			s.wrong = &LineError{Line: text, Err: err}
+		if s.cancelLine, s.st.wrong = nil, nil; err != nil {
+			s.st.wrong = &LineError{Line: text, Err: err}
 		}
 		if err != nil && words {
 			s.st.keep(line)
@@ -213,10 +213,7 @@ func (s *Session) until(ctx context.Context, ok func(state) bool) error {
 }
 
 // failure returns the error of the last line that was carried out; nil when it succeeded.
-func (s *Session) failure() (err error) {
-	s.locked(func() { err = s.wrong })
-	return err
-}
+func (s *Session) failure() error { return s.state().wrong }
 
 func read(in io.Reader, lines chan<- string, over <-chan struct{}) {
 	defer close(lines)

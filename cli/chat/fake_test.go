@@ -296,7 +296,7 @@ func talking(t *testing.T, d *desk, change ...func(*Options)) *chatting {
 	c.Session = New(context.Background(), d, o)
 	c.out.through(c)
 	c.Session.mu.Lock()
-	c.echoes = true
+	c.st.echoes = true
 	c.Session.mu.Unlock()
 	t.Cleanup(c.Close)
 	return c

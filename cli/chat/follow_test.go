@@ -16,9 +16,10 @@ func stills(t *testing.T, d *desk) (*talk, *chatting) {
 	t.Helper()
 	c := talking(t, d)
 	tk := &talk{
-		s: c.Session, id: "t1", ctx: t.Context(), synced: make(chan error, 1), asked: make(chan *ask, 1), screens: map[string]*display.Display{},
+		s: c.Session, id: "t1", ctx: t.Context(), synced: make(chan error, 1), asked: make(chan *ask, 1),
 		depth: map[string]int{"t1": 0}, inputs: map[string]string{}, closed: map[string]bool{},
 	}
+	tk.begin()
 	return tk, c
 }
 
@@ -214,9 +215,9 @@ func TestNotices(t *testing.T) {
 		t.Errorf("a plan is told: %q", c.text())
 	}
 	c.o.Display.Verbose = true
-	clear(tk.screens)
+	tk.begin()
 	tk.hears("notice", `"kind":"plan","text":"about $0.10"`)
-	tk.flush()
+	tk.shown.Flush()
 	if !strings.Contains(c.text(), "about $0.10") {
 		t.Errorf("with -v it is not: %q", c.text())
 	}

@@ -136,19 +136,20 @@ func TestCtrlLDrawsAnew(t *testing.T) {
 // not left behind.
 func TestAPanicEndsTheScreen(t *testing.T) {
 	m, _, _ := screened(t, newDesk(t))
-	g := &term.Guard{Screen: m, Failed: func(what any) { m.failed = what }}
+	var failed any
+	g := &term.Guard{Screen: m, Failed: func(what any) { failed = what }}
 	if g.Init() == nil {
 		t.Error("nobody looks at the size")
 	}
 	m.size = func() (int, int) { panic("no size") }
 	_, cmd := g.Update(sizeMsg{})
-	if _, quits := cmd().(tea.QuitMsg); !quits || m.failed != "no size" {
-		t.Errorf("failed is %v", m.failed)
+	if _, quits := cmd().(tea.QuitMsg); !quits || failed != "no size" {
+		t.Errorf("failed is %v", failed)
 	}
 	m, _, _ = screened(t, newDesk(t))
-	g = &term.Guard{Screen: m, Failed: func(what any) { m.failed = what }}
+	g = &term.Guard{Screen: m, Failed: func(what any) { failed = what }}
 	got := m.crew.Do(func() tea.Msg { panic("no words") })()
-	if _, cmd := g.Update(got); cmd == nil || m.failed != "no words" {
+	if _, cmd := g.Update(got); cmd == nil || failed != "no words" {
 		t.Error("it goes on behind a command's panic")
 	}
 }
@@ -157,7 +158,7 @@ func TestAPanicEndsTheScreen(t *testing.T) {
 func TestAnArrowInPiecesIsNoEsc(t *testing.T) {
 	d := newDesk(t)
 	m, c, out := screened(t, d)
-	g := &term.Guard{Screen: m, Failed: func(what any) { m.failed = what }}
+	g := &term.Guard{Screen: m, Failed: func(what any) { t.Errorf("it fails: %v", what) }}
 	m.types(t, "begin", "enter")
 	c.did("start begin")
 	d.emit("t1", "run.started", `"run":"run1"`)

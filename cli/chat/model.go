@@ -1,14 +1,13 @@
 package chat
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -17,11 +16,9 @@ import (
 	"golang.org/x/term"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/view"
 )
-
-// ErrPanic: a bug in Roost ended the screen. The terminal is as it was.
-var ErrPanic = errors.New("the chat's screen failed")
 
 // CanDraw reports whether a screen is possible in this terminal.
 func CanDraw(termVariable string) bool {
@@ -39,7 +36,7 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 	if err != nil {
 		return fmt.Errorf("take the terminal: %w", err)
 	}
-	s.locked(func() { s.echoes, s.byKey = true, true })
+	s.locked(func() { s.st.echoes, s.st.byKey = true, true })
 	const pasteOn, pasteOff = "\x1b[?2004h", "\x1b[?2004l"
 	m := &model{
 		s: s, crew: display.NewCrew(s.ctx), ed: newEditor(history), paint: painter{w: out}, now: time.Now, in: in, tty: out,
@@ -58,31 +55,16 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 		return nil
 	}
 	_, _ = io.WriteString(out, pasteOn) // a lost terminal is noticed at the next read
-	g := &display.Guard{Screen: m, Failed: func(what any) { m.failed = what }}
-	p := tea.NewProgram(g, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithoutRenderer(),
-		tea.WithColorProfile(colorprofile.ANSI))
-	// The context ends the screen as the user would: given the context, bubbletea would leave its reader of the
-	// terminal behind.
-	pumping, end := context.WithCancel(ctx)
-	var pump sync.WaitGroup
-	pump.Go(func() {
-		for {
+	err = display.RunScreen(ctx, m, in, out, func(ctx context.Context, p *tea.Program) {
+		for ctx.Err() == nil {
 			select {
 			case <-s.out.wake:
 				p.Send(wakeMsg{})
-				select { // what comes meanwhile is drawn at once; a key is drawn when it comes
-				case <-time.After(drawEvery):
-				case <-pumping.Done():
-				}
-			case <-pumping.Done():
-				p.Quit() // it gives up when the program has ended
-				return
+				_ = client.Sleep(ctx, drawEvery) // what comes meanwhile is drawn at once; a key is drawn when it comes
+			case <-ctx.Done():
 			}
 		}
-	})
-	_, err = p.Run()
-	end()
-	pump.Wait()
+	}, tea.WithoutRenderer(), tea.WithColorProfile(colorprofile.ANSI))
 	m.crew.Close()
 	for _, text := range m.unsent() {
 		_ = history.Add(text) // for the next chat; the start of the chat warns when the history cannot be kept
@@ -91,17 +73,7 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 	m.paint.leave(width)
 	m.cook()
 	s.out.through(out)
-	switch {
-	case m.failed != nil:
-		return fmt.Errorf("%w: %v", ErrPanic, m.failed)
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case errors.Is(err, tea.ErrProgramPanic):
-		return ErrPanic
-	case err != nil:
-		return fmt.Errorf("show the chat: %w", err)
-	}
-	return nil
+	return cmp.Or(err, m.failed)
 }
 
 // sizeOf returns a terminal's size; one that does not report its size counts as an old one.
@@ -158,7 +130,7 @@ type model struct {
 	looking bool              // a Tab waits for the end of its search
 	stale   bool              // the pop-up belongs to an earlier text: the search for the present text has not ended
 	ticking bool              // a tickMsg is on its way
-	failed  any               // the value of the program's panic
+	failed  error             // why the screen could not take the terminal again
 	away    bool              // another program has the terminal: nothing is drawn
 
 	in  io.Reader // the terminal, for the user's editor

@@ -18,7 +18,7 @@ func screened(t *testing.T, d *desk) (*model, *chatting, *bytes.Buffer) {
 	c := &chatting{t: t, backend: d}
 	c.Session = New(t.Context(), d, Options{Ask: true, Display: term.Options{Size: func() int { return 40 }}})
 	c.Session.mu.Lock()
-	c.echoes, c.byKey = true, true
+	c.st.echoes, c.st.byKey = true, true
 	c.Session.mu.Unlock()
 	t.Cleanup(c.Close)
 	var out bytes.Buffer

@@ -117,24 +117,38 @@ type Options struct {
 	Now    func() time.Time
 }
 
-// state is what the fronts show and base decisions on.
-type state struct {
+// ofTask is the state of the present task.
+type ofTask struct {
 	Task    string
 	Working bool // a run works on the task, or is queued
 	Asking  bool // lines answer a question
 	Waiting bool // the last run waits for an answer
-	Busy    bool // a line is being carried out
-	Over    bool // the user wants to leave
-	Command bool // a command line of the user runs
 	Queue   []api.Queued
+	Retype  string // the rejected answer; the editor shows it when the chat asks again
+	Letters string // keys that answer the open question; "" = a line answers it
+	Live    live
+	run     string // the working run
+}
+
+// state is what the fronts show and base decisions on.
+type state struct {
+	ofTask
+	Busy    bool     // a line is being carried out
+	Over    bool     // the user wants to leave
+	Command bool     // a command line of the user runs
 	Back    []string // lines that failed, for the history: Up brings them back
-	Retype  string   // the rejected answer; the editor shows it when the chat asks again
 	Mode    string
 	Policy  string // what the next run may do unasked; "" = as the task has it
-	Letters string // keys that answer the open question; "" = a line answers it
 	Facts   Facts
-	Live    live
-	Loose   bool     // the user has chosen the policy "all" before
+	Loose   bool       // the user has chosen the policy "all" before
+	again   api.NewRun // the changed settings of the next run
+	ends    int        // how many runs have ended while the chat followed their tasks
+	last    Ending
+	wrong   error    // why the last line failed, a *LineError; nil = it succeeded
+	asks    string   // the open question, by the id that answers use; "" = none
+	broken  string   // the run that /now interrupted
+	byKey   bool     // single keys answer questions
+	echoes  bool     // the screen shows what was typed, once it is carried out
 	todo    []string // lines that were not carried out yet
 }
 
@@ -167,23 +181,14 @@ type Session struct {
 	ended      map[string]bool    // ended runs
 	shut       map[string]bool    // questions that were answered
 	dirs       map[string]string  // the workspaces of tasks
-	run        string             // the working run
-	ends       int                // how many runs have ended while the chat followed their tasks
-	asks       string             // the open question, by the id that answers use; "" = none
 	came       bool               // the chat has switched to a task before
 	own        string             // the question that a command of the chat answers
-	last       Ending
-	wrong      error             // why the last line failed, a *LineError; nil = it succeeded
-	byKey      bool              // single keys answer questions
-	echoes     bool              // the screen shows what was typed, once it is carried out
-	sent       string            // words that the screen showed when they were sent: as queued input they are not shown; "" = none
-	carried    []carriedOutput   // outputs of command lines that are sent with the next words
-	images     []Image           // pictures that are sent with the next words
-	broken     string            // the run that /now interrupted
-	brief      map[string]string // by sent text: the part that the user typed
+	sent       string             // words that the screen showed when they were sent: as queued input they are not shown; "" = none
+	carried    []carriedOutput    // outputs of command lines that are sent with the next words
+	images     []Image            // pictures that are sent with the next words
+	brief      map[string]string  // by sent text: the part that the user typed
 
-	again api.NewRun // the changed settings of the next run
-	owed  *owed      // words whose response was lost; nil = none. Only once uses it
+	owed *owed // words whose response was lost; nil = none. Only once uses it
 }
 
 // Ending is how a run ended.
@@ -193,10 +198,7 @@ type Ending struct{ Outcome, Code, Reason string }
 func (s *Session) Task() string { return s.state().Task }
 
 // Last returns how the last run ended; zero before there was one.
-func (s *Session) Last() (last Ending) {
-	s.locked(func() { last = s.last })
-	return last
-}
+func (s *Session) Last() Ending { return s.state().last }
 
 // Working reports whether a run works on the task.
 func (s *Session) Working() bool { return s.state().Working }
@@ -242,11 +244,7 @@ func (s *Session) refresh() {
 func (s *Session) lookAgain() {
 	s.looking.Lock() // one after the other: the newest facts count
 	defer s.looking.Unlock()
-	var n api.NewTask
-	var again api.NewRun
-	id := ""
-	s.locked(func() { n, again, id = s.o.New, s.again, s.st.Task })
-	f := s.backend.Facts(s.ctx, id, n, again)
+	id, f := s.facts(s.ctx)
 	s.change(func(st *state) {
 		if st.Task == id && s.ctx.Err() == nil {
 			st.Facts = f
@@ -254,13 +252,21 @@ func (s *Session) lookAgain() {
 	})
 }
 
+// facts returns the facts of the next request, and its task.
+func (s *Session) facts(ctx context.Context) (id string, f Facts) {
+	var n api.NewTask
+	var st state
+	s.locked(func() { n, st = s.o.New, s.st })
+	return st.Task, s.backend.Facts(ctx, st.Task, n, st.again)
+}
+
 // started records that a run works on the task, unless events have already reported the run's state: it may have
 // ended, or ask.
 func (s *Session) started(run string) {
 	s.change(func(st *state) {
-		if !s.ended[run] && (s.run != run || run == "") {
+		if !s.ended[run] && (st.run != run || run == "") {
 			st.Working, st.Waiting = true, false
-			s.run = run
+			st.run = run
 		}
 	})
 }
@@ -273,11 +279,11 @@ func (s *Session) resumed(question, run string, before int) {
 			return
 		}
 		st.Waiting = false
-		if s.ended[run] || s.ends != before {
+		if s.ended[run] || st.ends != before {
 			return
 		}
 		if st.Working = true; strings.HasPrefix(question, st.Task+".") { // a question of a subtask belongs to another run
-			s.run = run
+			st.run = run
 		}
 	})
 }
@@ -306,12 +312,6 @@ func (s *Session) locked(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
-}
-
-// endedRuns returns how many runs have ended.
-func (s *Session) endedRuns() (n int) {
-	s.locked(func() { n = s.ends })
-	return n
 }
 
 // shown records words that are on the screen already, so that the chat does not show them again when the run takes

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -273,9 +274,7 @@ func (s *Session) prompt(ctx context.Context, text string) error {
 
 // echo shows words that the user typed here. Plain needs no echo: its terminal shows the typed text.
 func (s *Session) echo(text string) {
-	echoes := false
-	s.locked(func() { echoes = s.echoes })
-	if echoes {
+	if s.state().echoes {
 		s.quote(text)
 	}
 }
@@ -291,7 +290,7 @@ func (s *Session) begin(ctx context.Context, w api.Words) error {
 		return err
 	}
 	s.came = true
-	s.locked(func() { s.again.OneRun = n.OneRun })
+	s.locked(func() { s.st.again.OneRun = n.OneRun })
 	s.tell("task %s", run.Task)
 	if err := s.follow(ctx, run.Task, "0"); err != nil {
 		return err
@@ -302,8 +301,7 @@ func (s *Session) begin(ctx context.Context, w api.Words) error {
 
 // goOn continues a task on which no run works, with the changed settings.
 func (s *Session) goOn(ctx context.Context, id string, w api.Words) error {
-	var again api.NewRun
-	s.locked(func() { again = s.again })
+	again := s.state().again
 	s.shown(w.Text)
 	run, err := "", error(nil)
 	if reflect.DeepEqual(again, api.NewRun{}) {
@@ -331,7 +329,7 @@ func (s *Session) resume(ctx context.Context, id string, n api.NewRun) (string, 
 	if err != nil {
 		return "", err
 	}
-	s.locked(func() { s.again = api.NewRun{OneRun: s.o.New.OneRun} }) // settings for one run hold for each run of a chat
+	s.locked(func() { s.st.again = api.NewRun{OneRun: s.o.New.OneRun} }) // settings for one run hold for each run of a chat
 	return run.ID, nil
 }
 
@@ -393,7 +391,7 @@ func (s *Session) interject(ctx context.Context, id, rest string) error {
 	case !st.Working:
 		return s.prompt(ctx, rest)
 	}
-	s.locked(func() { s.broken = s.run })
+	s.locked(func() { s.st.broken = s.st.run })
 	return s.deliver(ctx, id, rest, func(ctx context.Context, w api.Words) error {
 		sent, err := s.backend.Send(ctx, id, api.Message{Text: w.Text, Images: w.Images, Delivery: "interrupt"})
 		if err == nil {
@@ -424,12 +422,9 @@ func (s *Session) asked(ctx context.Context, id string) (api.Question, error) {
 	if len(list) == 0 {
 		return api.Question{}, errors.New("no question is open")
 	}
-	now := ""
-	s.locked(func() { now = s.asks })
-	for _, q := range list {
-		if q.ID == now {
-			return q, nil
-		}
+	now := s.state().asks
+	if i := slices.IndexFunc(list, func(q api.Question) bool { return q.ID == now }); i >= 0 {
+		return list[i], nil
 	}
 	return list[len(list)-1], nil
 }
@@ -437,7 +432,7 @@ func (s *Session) asked(ctx context.Context, id string) (api.Question, error) {
 // decide answers a question by a command instead of at its prompt.
 func (s *Session) decide(ctx context.Context, q api.Question, a api.Answer) error {
 	s.locked(func() { s.own = q.ID })
-	ends := s.endedRuns()
+	ends := s.state().ends
 	done, err := s.backend.Answer(ctx, q.ID, a)
 	if err != nil {
 		s.locked(func() { s.own = "" })

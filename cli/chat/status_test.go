@@ -14,7 +14,9 @@ func TestTheStatusLineFits(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_000_000)
 	st := state{
-		Working: true, Mode: "code", Policy: "edits", Live: live{Doing: "writing", Since: now.Add(-75 * time.Second)},
+		ofTask: ofTask{Working: true, Live: live{Doing: "writing", Since: now.Add(-75 * time.Second)}},
+		Mode:   "code",
+		Policy: "edits",
 		Facts: Facts{
 			Provider: "anthropic", Model: "claude-sonnet-5-5", Folder: "/home/me/proj", Branch: "main",
 			Window: 200_000, Context: 50_000, Cost: money.USD(1_234_567),

@@ -30,12 +30,11 @@ type talk struct {
 	in     chan incoming
 	synced chan error // gets one value when the stream is open; nil = nothing waits for that
 
-	screens map[string]*display.Display // of each task
-	depth   map[string]int
-	last    *display.Display  // the one that last showed something
-	inputs  map[string]string // texts of queued inputs, by their ids
-	began   string            // the run that the displays show
-	gone    bool              // the chat has reported that the run's process is dead
+	shown  *display.Family
+	depth  map[string]int
+	inputs map[string]string // texts of queued inputs, by their ids
+	began  string            // the run that the displays show
+	gone   bool              // the chat has reported that the run's process is dead
 
 	ask    *ask
 	asked  chan *ask
@@ -65,11 +64,12 @@ func (s *Session) follow(ctx context.Context, id, after string) error {
 	s.leave()
 	t := &talk{
 		s: s, id: id, done: make(chan struct{}), in: make(chan incoming), asked: make(chan *ask, 1),
-		screens: map[string]*display.Display{}, depth: map[string]int{id: 0}, inputs: map[string]string{}, closed: map[string]bool{},
+		depth: map[string]int{id: 0}, inputs: map[string]string{}, closed: map[string]bool{},
 	}
 	if after == nowhere {
 		t.synced = make(chan error, 1)
 	}
+	t.begin()
 	t.ctx, t.cancel = context.WithCancel(s.ctx)
 	s.change(func(st *state) { s.talk, st.Task = t, id })
 	s.refresh()
@@ -96,8 +96,7 @@ func (s *Session) leave() {
 	}
 	s.change(func(st *state) {
 		st.keep(st.Retype)
-		*st = state{Busy: st.Busy, todo: st.todo, Over: st.Over, Back: st.Back, Mode: st.Mode, Command: st.Command, Policy: st.Policy, Loose: st.Loose, Facts: st.Facts}
-		s.run = ""
+		st.ofTask = ofTask{}
 	})
 }
 
@@ -146,7 +145,7 @@ func (t *talk) run() {
 				t.ask.cancel()
 				<-t.ask.done
 			}
-			t.flush()
+			t.shown.Flush()
 			return
 		}
 	}
@@ -168,7 +167,7 @@ func (t *talk) look() {
 	if err != nil || sum.Status != "interrupted" {
 		return // the state is not known, or the run works or waits, or its end event is on its way
 	}
-	t.flush()
+	t.shown.Flush()
 	t.gone = true
 	s.out.block(s.style.Paint(view.Asked, "interrupted"))
 	s.tell("  the process that worked on it has ended; /retry continues")
@@ -208,7 +207,7 @@ func (t *talk) lost(in incoming) {
 		return
 	default:
 	}
-	t.flush()
+	t.shown.Flush()
 	t.s.complain(fmt.Errorf("follow the task: %w", in.err))
 	t.s.change(func(st *state) { st.Working = false })
 }
@@ -227,15 +226,15 @@ func (t *talk) note(in incoming) {
 	s := t.s
 	switch in.Type {
 	case "run.started", "run.queued":
-		s.change(func(st *state) { st.Working, st.Waiting, s.run = true, false, e.Run })
+		s.change(func(st *state) { st.Working, st.Waiting, st.run = true, false, e.Run })
 	case "run.waiting":
 		s.change(func(st *state) { st.Working, st.Waiting = false, true })
 	case "run.ended":
 		s.change(func(st *state) {
 			s.ended[e.Run] = true
-			s.ends++
-			s.last = Ending{e.Outcome, e.Code, e.Reason}
-			if s.run == "" || s.run == e.Run {
+			st.ends++
+			st.last = Ending{e.Outcome, e.Code, e.Reason}
+			if st.run == "" || st.run == e.Run {
 				st.Working, st.Waiting = false, false
 			}
 		})
@@ -327,7 +326,7 @@ func (t *talk) show(in incoming) {
 		t.opened(in)
 		return
 	case "run.waiting":
-		t.flush()
+		t.shown.Flush()
 		return
 	case "notice":
 		if e.Kind == "plan" && !t.s.o.Display.Verbose {
@@ -353,20 +352,20 @@ func (t *talk) showOwn(typ string, e members) {
 		default:
 		}
 	case "stream.end":
-		t.flush()
+		t.shown.Flush()
 		t.s.complain(errors.New("follow the task: it was deleted or moved (/tasks lists what is there)"))
 	case "run.started":
 		if e.Run != t.began {
-			t.flush()
+			t.shown.Flush()
 			t.began, t.gone = e.Run, false
-			clear(t.screens)
+			t.begin()
 		}
 	case "run.ended":
 		t.ended(e)
 	case "input.taken":
 		if text, ok := t.inputs[e.Input]; ok && !e.Dropped {
 			delete(t.inputs, e.Input)
-			t.flush()
+			t.shown.Flush()
 			t.s.quote(t.s.short(text))
 		}
 	}
@@ -374,7 +373,7 @@ func (t *talk) showOwn(typ string, e members) {
 
 // ended shows the result of a run, how the run ended, and what it used.
 func (t *talk) ended(e members) {
-	t.flush()
+	t.shown.Flush()
 	s := t.s
 	if e.Outcome == "completed" && e.Reason != "" {
 		text := display.Safe(e.Reason)
@@ -386,13 +385,9 @@ func (t *talk) ended(e members) {
 		}
 		s.give(text)
 	}
-	var u display.Totals
-	for _, d := range t.screens {
-		u.Add(d.Usage)
-	}
-	clear(t.screens)
-	ours := false
-	s.locked(func() { ours = e.Outcome == "interrupted" && e.Run != "" && e.Run == s.broken })
+	u := t.shown.Used()
+	t.begin()
+	ours := e.Outcome == "interrupted" && e.Run != "" && e.Run == s.state().broken
 	if ours {
 		s.tell("· interrupted and saved; the run continues with your words")
 	}
@@ -501,8 +496,8 @@ func (t *talk) put(of string, q api.QuestionOpened, seen string) {
 	byKey := false
 	t.s.change(func(st *state) {
 		t.s.unread() // lines that were typed before the question do not answer it
-		st.Asking, st.Letters, t.s.asks = true, "", id
-		if byKey = t.s.byKey; byKey {
+		st.Asking, st.Letters, st.asks = true, "", id
+		if byKey = st.byKey; byKey {
 			for _, c := range display.Choices(q) {
 				st.Letters += c.Key
 			}
@@ -517,7 +512,7 @@ func (t *talk) put(of string, q api.QuestionOpened, seen string) {
 		}
 		r, err := p.Ask(ctx, q)
 		t.s.change(func(st *state) {
-			st.Asking, st.Letters, t.s.asks = false, "", ""
+			st.Asking, st.Letters, st.asks = false, "", ""
 			for _, line := range t.s.unread() {
 				if err == nil { // the line was typed after the answer
 					st.keep(line)
@@ -549,7 +544,7 @@ func (t *talk) give(a *ask, r display.Reply) {
 		s.stop(t.ctx, t.id)
 		return
 	}
-	ends := s.endedRuns()
+	ends := s.state().ends
 	done, err := s.backend.Answer(t.ctx, a.id, api.Answer{Text: r.Text, Approve: r.Approve, Always: r.Always, Seen: a.seen})
 	switch {
 	case err == nil:
@@ -595,14 +590,9 @@ func (s *Session) open(ctx context.Context, id string) error {
 	var t *talk
 	s.locked(func() { t = s.talk })
 	for _, q := range list {
-		data, err := json.Marshal(q.QuestionOpened)
-		if err != nil {
-			return errors.Join(errors.New("read a question"), err)
-		}
-		in := incoming{task: q.Task}
-		in.Type, in.ID, in.Data = "question.opened", q.Event, data
+		data, _ := json.Marshal(q.QuestionOpened) // a document cannot fail
 		select {
-		case t.in <- in:
+		case t.in <- incoming{task: q.Task, Event: client.Event{Type: "question.opened", ID: q.Event, Data: data}}:
 		case <-t.done:
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -611,31 +601,16 @@ func (s *Session) open(ctx context.Context, id string) error {
 	return nil
 }
 
-// screen returns the display of a task's events. Each task has its own, because message numbers and call ids are
-// unique only within a task.
+// screen returns the display of a task's events.
 func (t *talk) screen(task string) *display.Display {
-	d := t.screens[task]
-	if d == nil {
-		o := t.s.o.Display
-		o.Width = o.Columns()
-		d = display.New(t.s.out, o)
-		for range t.depth[task] {
-			d = d.Below()
-		}
-		t.screens[task] = d
-	}
-	if t.last != nil && t.last != d {
-		t.last.Flush()
-	}
-	t.last = d
-	return d
+	return t.shown.Of(task, t.depth[task], func(*display.Display) {})
 }
 
-func (t *talk) flush() {
-	if t.last != nil {
-		t.last.Flush()
-		t.last = nil
-	}
+// begin shows what comes next as another run.
+func (t *talk) begin() {
+	o := t.s.o.Display
+	o.Width = o.Columns()
+	t.shown = display.NewFamily(display.New(t.s.out, o))
 }
 
 // incoming is an event of a task, or the error that ended its stream.

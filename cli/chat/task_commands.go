@@ -53,10 +53,10 @@ func (s *Session) switchTask(ctx context.Context, _, rest string) error {
 func (s *Session) arrive(mode, policy string) {
 	s.change(func(st *state) {
 		if s.came {
-			s.again = api.NewRun{OneRun: s.o.New.OneRun}
+			st.again = api.NewRun{OneRun: s.o.New.OneRun}
 		}
 		s.came = true
-		st.Mode, st.Policy = cmp.Or(s.again.Mode, mode), cmp.Or(s.again.Approve, policy)
+		st.Mode, st.Policy = cmp.Or(st.again.Mode, mode), cmp.Or(st.again.Approve, policy)
 	})
 }
 
@@ -186,8 +186,7 @@ func (s *Session) retry(ctx context.Context, id, _ string) error {
 	if s.state().Working {
 		return errors.New("a run works on the task already")
 	}
-	var again api.NewRun
-	s.locked(func() { again = s.again })
+	again := s.state().again
 	again.Yes = true
 	run, err := s.resume(ctx, id, again)
 	if err != nil {
@@ -268,7 +267,7 @@ func (s *Session) next() *api.Settings {
 	if s.st.Task == "" {
 		return &s.o.New.Settings
 	}
-	return &s.again.Settings
+	return &s.st.again.Settings
 }
 
 // set changes a setting of the next run.
@@ -377,10 +376,7 @@ func (s *Session) provider(_ context.Context, _, rest string) error {
 }
 
 func (s *Session) status(ctx context.Context, id, _ string) error {
-	var n api.NewTask
-	var again api.NewRun
-	s.locked(func() { n, again = s.o.New, s.again })
-	f := s.backend.Facts(ctx, id, n, again)
+	_, f := s.facts(ctx)
 	lines := f.Welcome()
 	lines = lines[:len(lines)-1] // the last one is about keys
 	if id != "" {

@@ -127,7 +127,6 @@ type Model struct {
 	help   bool
 	helpAt int // the first shown line of the help, if it does not fit on the screen
 	choice Choice
-	failed any // the value of a panic of the model or a command
 }
 
 // current returns the task under the cursor.

@@ -12,8 +12,6 @@ package picker
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"iter"
 	"os"
 	"strings"
@@ -26,9 +24,6 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// ErrPanic: a bug in Roost ended the screen. The terminal is as it was.
-var ErrPanic = errors.New("the picker failed")
-
 // Run shows the screen until the user leaves it, ctx ends, or it fails. When Run returns, the terminal is restored and
 // all background work has ended.
 func Run(ctx context.Context, backend Backend, in, out *os.File, o Options) (Choice, error) {
@@ -38,30 +33,8 @@ func Run(ctx context.Context, backend Backend, in, out *os.File, o Options) (Cho
 	if !o.Colour {
 		profile = colorprofile.Ascii
 	}
-	// Signals are the caller's: it knows which exit code belongs to which. The end of the context ends the screen
-	// like the user does: if bubbletea got the context, it would leave its reader of the terminal behind.
-	var p *tea.Program
-	g := &term.Guard{Screen: m, Failed: func(what any) { m.failed = what }, Quit: func() { p.Quit() }}
-	defer g.Wait()
-	p = tea.NewProgram(g, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithColorProfile(profile))
-	ended := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(ended)
-		p.Quit()
-	})
-	_, err := p.Run()
-	if !stop() {
-		<-ended // it gives up when the program has ended
-	}
-	switch {
-	case ctx.Err() != nil:
-		return Choice{}, ctx.Err()
-	case m.failed != nil:
-		return Choice{}, fmt.Errorf("%w: %v", ErrPanic, m.failed)
-	case errors.Is(err, tea.ErrProgramPanic):
-		return Choice{}, ErrPanic
-	case err != nil:
-		return Choice{}, fmt.Errorf("show the picker: %w", err)
+	if err := term.RunScreen(ctx, m, in, out, nil, tea.WithColorProfile(profile)); err != nil {
+		return Choice{}, err
 	}
 	m.choice.Found = m.Sentence()
 	return m.choice, nil

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/internal/testing/screen"
 )
 
@@ -52,9 +53,9 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 		end     bool
 		want    error
 	}{
-		{"a panic at the start", new(broken), Options{}, false, ErrPanic},
-		{"a panic while the list is read", new(late), Options{}, false, ErrPanic},
-		{"a panic while it is drawn", &counter{parts: whole(chores("paint"))}, Options{Now: func() time.Time { panic("a mistake") }}, false, ErrPanic},
+		{"a panic at the start", new(broken), Options{}, false, term.ErrPanic},
+		{"a panic while the list is read", new(late), Options{}, false, term.ErrPanic},
+		{"a panic while it is drawn", &counter{parts: whole(chores("paint"))}, Options{Now: func() time.Time { panic("a mistake") }}, false, term.ErrPanic},
 		{"an end from outside", &counter{parts: whole(chores("paint"))}, Options{}, true, context.Canceled},
 	} {
 		x, err := screen.Open(screen.Options{})

@@ -35,7 +35,7 @@ type spent struct {
 
 // end returns the document about a run that was followed.
 func (w *Watcher) end(o engine.Outcome) document {
-	u := w.used()
+	u := w.shown.Used()
 	d := document{
 		Task: w.task, Run: w.run, Status: o.State, Code: o.Code, Usage: spent{u.In, u.Out}, Turns: u.Turns,
 		Elapsed: max(u.LastSeen-u.Started, 0),

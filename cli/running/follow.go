@@ -124,14 +124,14 @@ func (w *Watcher) close(o engine.Outcome) {
 	if o.State != "completed" {
 		style = view.Asked
 	}
-	u := w.used()
+	u := w.shown.Used()
 	text := u.Text(o.State)
 	if w.a.Flags.Verbose {
 		text = u.Exact(o.State)
 	}
-	w.d.Line(style, text)
+	w.shown.Top.Line(style, text)
 	if w.failure(o) == nil { // a failure names what to do itself
-		w.d.Line(view.Dim, "resume: roost resume "+w.short)
+		w.shown.Top.Line(view.Dim, "resume: roost resume "+w.short)
 	}
 }
 
@@ -154,37 +154,13 @@ func (w *Watcher) failure(o engine.Outcome) *failure.Failure {
 	return failed
 }
 
-// screen returns the display of an event's task: each subtask has its own, because message numbers and call ids are
-// unique in one task only.
+// screen returns the display of an event's task.
 func (w *Watcher) screen(e shownEvent) *display.Display {
-	d := w.d
-	if e.depth > 0 {
-		d = w.screens[e.task]
-	}
-	if d == nil {
-		d = w.d
-		for i := range e.depth {
-			if i == e.depth-1 && !w.began[e.task] { // its start was shown in an earlier run
-				d.Line(view.Head, "· subtask "+e.task)
-			}
-			d = d.Below()
+	return w.shown.Of(e.task, e.depth, func(parent *display.Display) {
+		if !w.began[e.task] { // its start was shown in an earlier run
+			parent.Line(view.Head, "· subtask "+e.task)
 		}
-		w.screens[e.task] = d
-	}
-	if w.last != nil && w.last != d {
-		w.last.Flush()
-	}
-	w.last = d
-	return d
-}
-
-// used returns what the run and its subtasks used.
-func (w *Watcher) used() display.Totals {
-	u := w.d.Usage
-	for _, d := range w.screens {
-		u.Add(d.Usage)
-	}
-	return u
+	})
 }
 
 // cancel stops the run and, when it runs alone, the subtask.
@@ -221,21 +197,19 @@ func (w *Watcher) askWhat() {
 	w.stop.Answered(choice) // before the line is printed: after reading it the user may press Ctrl-C again
 	switch choice {
 	case app.StopNothing:
-		w.d.Line(view.Dim, "· nothing is stopped")
+		w.shown.Top.Line(view.Dim, "· nothing is stopped")
 	case app.StopOne:
-		w.d.Line(view.Dim, "· stopping the task alone and saving; the subtask continues here until Ctrl-C")
+		w.shown.Top.Line(view.Dim, "· stopping the task alone and saving; the subtask continues here until Ctrl-C")
 	}
 }
 
 func (w *Watcher) choice(ctx context.Context) app.StopChoice {
-	if w.last != nil {
-		w.last.Flush()
-	}
+	w.shown.Flush()
 	fmt.Fprintln(w.a.Err) // behind the terminal's own ^C
 	w.prompter.Forget()
-	w.d.Lines(w.atWork())
+	w.shown.Top.Lines(w.atWork())
 	for {
-		line, err := w.prompter.On(w.d).Read(ctx, "  y all of it, n only the task (its subtasks continue), Enter nothing > ")
+		line, err := w.prompter.On(w.shown.Top).Read(ctx, "  y all of it, n only the task (its subtasks continue), Enter nothing > ")
 		if err != nil {
 			return app.StopBoth // the terminal is closed, or the run ended
 		}
@@ -247,7 +221,7 @@ func (w *Watcher) choice(ctx context.Context) app.StopChoice {
 		case "":
 			return app.StopNothing
 		}
-		w.d.Line(view.Dim, "  answer y or n, or with Enter alone")
+		w.shown.Top.Line(view.Dim, "  answer y or n, or with Enter alone")
 	}
 }
 
@@ -278,13 +252,11 @@ func (w *Watcher) closeLeft(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("wait for subtask %s: %w", w.left.TaskID, err)
 	}
-	if w.last != nil {
-		w.last.Flush()
-	}
+	w.shown.Flush()
 	if o.State == "completed" {
-		w.d.Line(view.Dim, "· subtask "+w.left.TaskID+" is completed; resume its task for the result")
+		w.shown.Top.Line(view.Dim, "· subtask "+w.left.TaskID+" is completed; resume its task for the result")
 		return nil
 	}
-	w.d.Line(view.Dim, fmt.Sprintf("· subtask %s: %s", w.left.TaskID, o.State))
+	w.shown.Top.Line(view.Dim, fmt.Sprintf("· subtask %s: %s", w.left.TaskID, o.State))
 	return nil
 }

@@ -45,16 +45,14 @@ type Watcher struct {
 
 	a        *commands
 	own      *engine.Run // the followed run of this process; nil: another process runs it, or a question of it was answered here
-	d        *display.Display
+	shown    *display.Family
 	prompter *display.Prompter
 	asked    api.QuestionOpened // the newest question
 	out      error              // why stdout could not be written
 	stop     *app.Stopper
-	screens  map[string]*display.Display // of the subtasks
-	last     *display.Display            // the one that last showed something
-	titles   map[string]string           // of subtasks
-	short    string                      // the id of the task for people; "" = not known yet
-	left     *engine.Run                 // a subtask that continues although its parent was stopped
+	titles   map[string]string // of subtasks
+	short    string            // the id of the task for people; "" = not known yet
+	left     *engine.Run       // a subtask that continues although its parent was stopped
 }
 
 // watchUntil shows a run until it ends or waits, and returns its outcome. run is the run itself if this process works on
@@ -62,9 +60,9 @@ type Watcher struct {
 func (a *commands) watchUntil(ctx context.Context, c *client.Client, w watched, stop *app.Stopper,
 	run *engine.Run) (*Watcher, engine.Outcome, error) {
 	in := &Watcher{
-		watched: w, C: c, a: a, d: a.Show(), own: run, stop: stop,
+		watched: w, C: c, a: a, shown: display.NewFamily(a.Show()), own: run, stop: stop,
 		mine: map[string]bool{}, Followed: map[string]bool{}, began: map[string]bool{},
-		screens: map[string]*display.Display{}, titles: map[string]string{},
+		titles: map[string]string{},
 	}
 	if w.ask {
 		in.prompter = a.Prompter()
@@ -74,7 +72,7 @@ func (a *commands) watchUntil(ctx context.Context, c *client.Client, w watched, 
 		defer stop.AskFirst(nil)
 	}
 	if !a.Flags.JSON {
-		in.d.Line(view.Dim, "task "+display.OneLine(w.task))
+		in.shown.Top.Line(view.Dim, "task "+display.OneLine(w.task))
 	}
 	ctx, done := context.WithCancel(ctx)
 	defer done()
@@ -86,7 +84,7 @@ func (a *commands) watchUntil(ctx context.Context, c *client.Client, w watched, 
 		err = in.out
 	}
 	if !a.Flags.JSON {
-		in.d.Flush()
+		in.shown.Top.Flush()
 		if err == nil {
 			// At the end, also of a run that was stopped: before it, the request would delay following.
 			in.short = a.ShortIDs(context.WithoutCancel(ctx), c)(w.task)
@@ -188,7 +186,7 @@ func (w *Watcher) one(ctx context.Context, id, run, after, since string, depth i
 			w.cancel()
 		case now := <-tick.C:
 			if !w.a.Flags.JSON {
-				cmp.Or(w.last, w.d).Tick(now)
+				w.shown.Tick(now)
 			}
 		case <-asking():
 			q.pause(w.askWhat)
@@ -274,7 +272,7 @@ func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, run, si
 		return out, true, failure.NotFound("task_not_found", "follow task "+q.id,
 			"it was deleted or moved", "roost trash list").OfTask(q.id)
 	case "stream.snapshot":
-		w.d.Notice("some of what happened was missed; roost show " + q.id + " shows all of it")
+		w.shown.Top.Notice("some of what happened was missed; roost show " + q.id + " shows all of it")
 		return out, false, nil
 	case "question.closed":
 		q.closed(e)
@@ -366,7 +364,7 @@ func (w *Watcher) answer(ctx context.Context, q *asking, r questionReply) error 
 		if w.own == nil {
 			return errDetached
 		}
-		w.d.Line(view.Dim, "· stopping and saving")
+		w.shown.Top.Line(view.Dim, "· stopping and saving")
 		w.cancel()
 		return nil
 	}
@@ -374,9 +372,9 @@ func (w *Watcher) answer(ctx context.Context, q *asking, r questionReply) error 
 	w.mine[r.question] = true
 	_, err := w.C.Answer(ctx, id, api.Answer{Approve: r.Approve, Text: r.Text, Always: r.Always})
 	if p, is := errors.AsType[*client.Problem](err); is {
-		w.d.Notice("the answer was not taken: " + p.Detail)
+		w.shown.Top.Notice("the answer was not taken: " + p.Detail)
 	} else if un, is := errors.AsType[*client.Unreachable](err); is { // the events' connection carries the question, too
-		w.d.Notice("the answer was not taken: " + un.Error())
+		w.shown.Top.Notice("the answer was not taken: " + un.Error())
 	} else {
 		return err
 	}
@@ -571,7 +569,7 @@ func (q *asking) closed(e shownEvent) {
 	}
 	q.w.prompter.Dismiss() // words that the user types for this question answer no other one
 	if !q.w.a.Flags.JSON {
-		q.w.d.Line(view.Dim, "· answered by "+cmp.Or(display.OneLine(c.By), "somebody")+" elsewhere")
+		q.w.shown.Top.Line(view.Dim, "· answered by "+cmp.Or(display.OneLine(c.By), "somebody")+" elsewhere")
 	}
 }
 

@@ -413,7 +413,7 @@ func (a *commands) draw(ctx context.Context, c *client.Client, purpose string) (
 	if exit != 0 {
 		return choice, failure.New(exit, "cancelled", "choose a task", "a signal interrupted the choice; nothing is lost", "roost")
 	}
-	if errors.Is(err, picker.ErrPanic) {
+	if errors.Is(err, display.ErrPanic) {
 		return choice, fmt.Errorf("%w because of an error in the picker; use roost list and roost resume ID instead", err)
 	}
 	return choice, err

@@ -175,6 +175,59 @@ func (d *Display) Below() *Display {
 	return sub
 }
 
+// Family shows a task and its subtasks. Each task has a display of its own, because message numbers and call ids are
+// unique only within a task.
+type Family struct {
+	Top   *Display            // of the task itself
+	below map[string]*Display // of subtasks
+	last  *Display            // the one that last showed something
+}
+
+// NewFamily shows a task on a display.
+func NewFamily(d *Display) *Family { return &Family{Top: d, below: map[string]*Display{}} }
+
+// Of returns the display of a task depth levels below the top one, for what comes next. Of a subtask that is new, it
+// first calls begins with the display of the subtask's parent.
+func (f *Family) Of(task string, depth int, begins func(parent *Display)) *Display {
+	d := f.below[task]
+	if depth == 0 {
+		d = f.Top
+	}
+	if d == nil {
+		d = f.Top
+		for range depth - 1 {
+			d = d.Below()
+		}
+		begins(d)
+		d = d.Below()
+		f.below[task] = d
+	}
+	if f.last != d {
+		f.Flush()
+	}
+	f.last = d
+	return d
+}
+
+// Flush ends what the last display shows.
+func (f *Family) Flush() {
+	if f.last != nil {
+		f.last.Flush()
+	}
+}
+
+// Tick is Display.Tick of the display that last showed something.
+func (f *Family) Tick(now time.Time) { cmp.Or(f.last, f.Top).Tick(now) }
+
+// Used returns what the tasks used.
+func (f *Family) Used() Totals {
+	u := f.Top.Usage
+	for _, d := range f.below {
+		u.Add(d.Usage)
+	}
+	return u
+}
+
 // line is the last line of the terminal, which may hold a prompt.
 type line struct {
 	mu     sync.Mutex
@@ -228,9 +281,6 @@ func (d *Display) out(text string) {
 func (d *Display) Show(e Event) {
 	if e.At > 0 {
 		d.Usage.Started, d.Usage.LastSeen = cmp.Or(d.Usage.Started, e.At), e.At
-	}
-	if !slices.Contains(shownTypes, e.Type) {
-		return
 	}
 	f, ok := readFields(e.Data)
 	if !ok {
@@ -295,7 +345,7 @@ func (d *Display) show(e Event, f fields) {
 			line += " in " + f.Mode + " mode"
 		}
 		d.one(view.Head, line+": "+f.Title)
-	default:
+	case "history.condensed", "foreign.imported", "foreign.refused":
 		d.one(view.Dim, "· "+strings.ReplaceAll(e.Type, ".", " ")+" "+f.Reason)
 	}
 }

@@ -51,13 +51,6 @@ type fields struct {
 	Kind       string // of a notice
 }
 
-// shownTypes are the types of events that are shown or counted. Events of other types are not parsed: they may be large.
-var shownTypes = []string{
-	"message.added", "message.changed", "message.text_saved", "message.delta", "reasoning.delta",
-	"tool.started", "tool.finished", "turn.started", "usage.changed", "notice", "wait.delta",
-	"subtask.started", "history.condensed", "foreign.imported", "foreign.refused",
-}
-
 // readFields reads an event, and leaves out members of a wrong kind. It returns false when there is nothing to show:
 // the event is not an object, or is about a message of the model's history.
 func readFields(data []byte) (f fields, ok bool) {

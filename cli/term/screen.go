@@ -2,14 +2,18 @@ package term
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // Crew runs the background work of a screen. bubbletea starts commands and does not wait for them; the crew ends them and
@@ -60,6 +64,43 @@ func (c *Crew) Close() {
 	c.mu.Unlock()
 	c.cancel()
 	c.busy.Wait()
+}
+
+// ErrPanic: a bug in Roost ended the screen. The terminal is as it was.
+var ErrPanic = errors.New("the screen failed")
+
+// RunScreen shows a screen until it quits, ctx ends, or it fails. beside, which may be nil, runs meanwhile; its context
+// ends with the screen. Signals are the caller's: it knows which exit code belongs to which.
+func RunScreen(ctx context.Context, screen tea.Model, in, out *os.File, beside func(context.Context, *tea.Program),
+	options ...tea.ProgramOption) error {
+	var p *tea.Program
+	var failed any
+	g := &Guard{Screen: screen, Failed: func(what any) { failed = what }, Quit: func() { p.Quit() }}
+	p = tea.NewProgram(g, append(options, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())...)
+	running, end := context.WithCancel(ctx)
+	var busy sync.WaitGroup
+	// The end of the context ends the screen like the user does: if bubbletea got the context, it would leave its reader of
+	// the terminal behind.
+	busy.Go(func() {
+		<-running.Done()
+		p.Quit() // it gives up when the program has ended
+	})
+	if beside != nil {
+		busy.Go(func() { beside(running, p) })
+	}
+	_, err := p.Run()
+	end()
+	busy.Wait()
+	g.busy.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case failed != nil:
+		return fmt.Errorf("%w: %v", ErrPanic, failed)
+	case errors.Is(err, tea.ErrProgramPanic):
+		return ErrPanic
+	}
+	return api.Failed(err, "show the screen")
 }
 
 // Alone is a function that tea.Exec runs with the terminal to itself. It uses none of the streams of bubbletea.
@@ -117,9 +158,6 @@ func (g *Guard) View() (v tea.View) {
 	defer g.catch(&cmd)
 	return g.Screen.View()
 }
-
-// Wait waits until Quit has returned.
-func (g *Guard) Wait() { g.busy.Wait() }
 
 func (g *Guard) catch(cmd *tea.Cmd) {
 	if what := recover(); what != nil {

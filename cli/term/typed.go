@@ -17,21 +17,22 @@ import (
 // when the terminal has input, and no goroutine drops input during the read.
 type typed struct {
 	in      io.Reader
+	open    func()        // starts the reading, once
 	news    chan struct{} // holds one token when held or over has changed
 	reading chan struct{} // its holder reads the terminal, or drops the terminal's input
 
-	mu     sync.Mutex
-	taken  sync.Cond // signalled when the last held line was taken
-	held   []byte    // input that was read and not used yet
-	over   bool      // the input ended
-	drops  int       // how many times input was dropped
-	reader bool      // the goroutine has started
-	keys   bool      // single keys are used as they come, and not lines
+	mu    sync.Mutex
+	taken sync.Cond // signalled when the last held line was taken
+	held  []byte    // input that was read and not used yet
+	over  bool      // the input ended
+	drops int       // how many times input was dropped
+	keys  bool      // single keys are used as they come, and not lines
 }
 
 func newTyped(in io.Reader) *typed {
 	t := &typed{in: in, news: make(chan struct{}, 1), reading: make(chan struct{}, 1)}
 	t.taken.L = &t.mu
+	t.open = sync.OnceFunc(func() { go t.read() })
 	return t
 }
 
@@ -82,16 +83,6 @@ func (t *typed) tell() {
 		case t.news <- struct{}{}:
 		default:
 		}
-	}
-}
-
-// open starts the reading.
-func (t *typed) open() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.reader {
-		t.reader = true
-		go t.read()
 	}
 }
 
