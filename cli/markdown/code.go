@@ -32,16 +32,12 @@ func (s *Stream) openFence(line string) {
 func (s *Stream) code(line string) bool {
 	rest := detab(line)
 	for _, c := range s.stack {
-		indent := indentOf(rest)
-		switch inner, is, _ := quote(rest, indent, true); {
-		case c.quote && is:
-			rest = inner
-		case !c.quote && (indent >= c.need || indent == len(rest)):
-			rest = rest[min(indent, c.inside):]
-		default:
+		inner, more, _ := c.inner(rest, true)
+		if !more {
 			s.fence = nil
 			return false
 		}
+		rest = inner
 	}
 	indent, f := indentOf(rest), s.fence
 	if end := strings.TrimRight(rest[indent:], " "); indent < 4 && len(end) >= f.marks && strings.Trim(end, string(f.mark)) == "" {
@@ -71,30 +67,14 @@ func (s *Stream) codeLine(f *fence, line string) {
 
 // verbatim writes a line of pieces unchanged. A line that is too long continues in the next row after a mark.
 func (s *Stream) verbatim(pieces ...span) {
-	f := &s.flow
-	room := max(s.o.Width-ansi.StringWidthWc(f.lead), 1)
-	f.start()
-	used := 0
-	for _, p := range pieces {
-		from := 0
-		for at := 0; at < len(p.text); {
-			cluster, width := character(p.text[at:], room-ansi.StringWidthWc(continued))
-			if used+width > room && used > 0 {
-				f.line.WriteString(f.paint(p.look, p.text[from:at]))
-				f.newline()
-				f.start()
-				from, used = at, 0
-				if room >= narrowest/2 {
-					f.line.WriteString(f.paint(look{role: theme.Dim}, continued))
-					used = ansi.StringWidthWc(continued)
-				}
-			}
-			used += width
-			at += len(cluster)
-		}
-		f.line.WriteString(f.paint(p.look, p.text[from:]))
+	mark := continued
+	if s.o.Width-ansi.StringWidthWc(s.flow.lead) < narrowest/2 {
+		mark = ""
 	}
-	f.newline()
+	for _, p := range pieces {
+		s.flow.write(p, "", mark)
+	}
+	s.flow.newline()
 }
 
 // continued is the mark at the beginning of a row in which a line of code continues.

@@ -19,6 +19,22 @@ type container struct {
 	number  int
 }
 
+// inner returns the part of a line that is inside the container, if the line continues the container; known is false
+// while that cannot be decided.
+func (c container) inner(line string, whole bool) (inner string, more, known bool) {
+	switch indent := indentOf(line); {
+	case indent == len(line) && !whole:
+		return "", false, false
+	case c.quote:
+		return quote(line, indent, whole)
+	case indent == len(line):
+		return "", true, true
+	case indent >= c.need:
+		return line[min(indent, c.inside):], true, true
+	}
+	return "", false, true
+}
+
 // before returns the beginning of a line: the bars of quotes, the markers of items, and blanks. Only the first line
 // of an item has its marker. It takes at most half of the width.
 func (s *Stream) before(first bool) string {

@@ -89,22 +89,25 @@ func (f *flow) flush() {
 	}
 	f.space = false
 	for _, s := range f.word {
-		f.write(s, lead)
+		f.write(s, lead, "")
 		lead = ""
 	}
 	f.word, f.length, f.wide = f.word[:0], 0, false
 }
 
-// write adds a piece of a word to the line after lead, and breaks the piece only if it is longer than a line.
-func (f *flow) write(s span, lead string) {
+// write adds a piece to the line after lead. It breaks the piece only if it is longer than a line, and begins the rows in
+// which the piece continues with mark.
+func (f *flow) write(s span, lead, mark string) {
 	f.start()
-	from := 0
+	begin, from := ansi.StringWidthWc(f.lead), 0
 	for at := 0; at < len(s.text); {
-		cluster, width := character(s.text[at:], f.width)
-		if f.col+width > f.width && f.col > ansi.StringWidthWc(f.lead) {
+		cluster, width := character(s.text[at:], max(f.width-begin-ansi.StringWidthWc(mark), 1))
+		if f.col+width > f.width && f.col > begin {
 			f.line.WriteString(f.paint(s.look, lead+s.text[from:at]))
 			f.newline()
 			f.start()
+			f.line.WriteString(f.paint(look{role: theme.Dim}, mark))
+			f.col += ansi.StringWidthWc(mark)
 			from, lead = at, ""
 		}
 		f.col += width

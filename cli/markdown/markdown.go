@@ -202,26 +202,14 @@ func (s *Stream) unfinished(line string, n int) {
 func (s *Stream) parse(line string, whole bool) (p parsed, known bool) {
 	p.rest = line
 	for _, c := range s.stack {
-		indent := indentOf(p.rest)
-		switch {
-		case indent == len(p.rest) && !whole:
+		inner, more, known := c.inner(p.rest, whole)
+		if !known {
 			return p, false
-		case c.quote:
-			inner, more, known := quote(p.rest, indent, whole)
-			if !known {
-				return p, false
-			}
-			if !more {
-				return s.begin(p, whole)
-			}
-			p.rest = inner
-		case indent == len(p.rest):
-			p.rest = ""
-		case indent >= c.need:
-			p.rest = p.rest[min(indent, c.inside):]
-		default:
-			return s.begin(p, whole)
 		}
+		if !more {
+			break
+		}
+		p.rest = inner
 		p.matched++
 	}
 	return s.begin(p, whole)
