@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
 
 	"github.com/roost-dev/roost/api"
 )
@@ -287,8 +287,8 @@ func (k *Keys) partial() bool {
 	return ok && (name == "O" || strings.HasPrefix(name, "[") && strings.Trim(name[1:], "0123456789;:<=>?") == "")
 }
 
-// whole returns the held keys as the one key of their sequence, or as no key if the sequence is unknown. ok is false if
-// the sequence is not complete.
+// whole returns what the sequence of the held keys means: a key, or nothing that a screen knows. ok is false if the
+// sequence is not complete.
 func (k *Keys) whole() (out []tea.Msg, ok bool) {
 	last := k.held[len(k.held)-1]
 	if len(k.held) == 2 {
@@ -298,52 +298,24 @@ func (k *Keys) whole() (out []tea.Msg, ok bool) {
 		}
 	}
 	name, ok := k.behind()
-	if !ok || len(name) < 2 {
+	if !ok || len(name) < 2 || name[0] != '[' && name[0] != 'O' {
 		return nil, false
 	}
-	end := name[len(name)-1]
-	numbers := strings.Split(name[1:len(name)-1], ";")
-	if end < '@' || end > '~' || name[0] != '[' && (name[0] != 'O' || len(name) != 2) {
+	if end := name[len(name)-1]; end < '@' || end > '~' {
 		return nil, false
 	}
-	switch number := numbers[0]; {
-	case end == '~' && number == "200":
+	var decoder uv.EventDecoder
+	switch _, event := decoder.Decode([]byte("\x1b" + name)); event := event.(type) {
+	case uv.PasteStartEvent:
 		k.paste = &strings.Builder{}
-		return nil, true
-	case end == '~' && number == "201":
-		if k.paste == nil {
-			return nil, true
+	case uv.PasteEndEvent:
+		if k.paste != nil {
+			return k.pasted(), true
 		}
-		return k.pasted(), true
-	case end == 'Z':
-		return k.plain(tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}), true
-	case end == '~':
-		end = '0'
-		if len(number) == 1 {
-			end = number[0]
-		}
+	case uv.KeyPressEvent:
+		return k.plain(tea.KeyPressMsg(event)), true
 	}
-	code, known := named[end]
-	if !known {
-		return nil, true
-	}
-	key := tea.KeyPressMsg{Code: code}
-	if len(numbers) == 2 {
-		bits, _ := strconv.Atoi(numbers[1])
-		for bit, mod := range []tea.KeyMod{tea.ModShift, tea.ModAlt, tea.ModCtrl} {
-			if (bits-1)&(1<<bit) != 0 && bits > 1 {
-				key.Mod |= mod
-			}
-		}
-	}
-	return k.plain(key), true
-}
-
-// named maps the last byte of a sequence, or its number, to the key.
-var named = map[byte]rune{
-	'A': tea.KeyUp, 'B': tea.KeyDown, 'C': tea.KeyRight, 'D': tea.KeyLeft, 'H': tea.KeyHome, 'F': tea.KeyEnd,
-	'1': tea.KeyHome, '7': tea.KeyHome, '4': tea.KeyEnd, '8': tea.KeyEnd, '2': tea.KeyInsert, '3': tea.KeyDelete,
-	'5': tea.KeyPgUp, '6': tea.KeyPgDown,
+	return nil, true
 }
 
 const (
