@@ -317,11 +317,7 @@ func (a *App) SumUp(got api.Found, shown int) {
 	if tasks == 0 {
 		a.Say("no tasks found; looked in:")
 		for _, src := range got.Sources {
-			line := fmt.Sprintf("  %s (%s)%s", src.Path, src.Name, Unreachable(src))
-			if src.Empty > 0 {
-				line += fmt.Sprintf(", %d empty", src.Empty)
-			}
-			a.Say("%s", line)
+			a.Say("  %s (%s)%s%s", src.Path, src.Name, Unreachable(src), display.Also(src.Empty, "empty"))
 		}
 		for _, p := range got.Places {
 			if !slices.ContainsFunc(got.Sources, func(src api.SourceState) bool { return src.Path == p.Dir }) {
@@ -337,12 +333,7 @@ func (a *App) SumUp(got api.Found, shown int) {
 		copies := map[bool]string{true: "a copy of another", false: "copies of others"}[got.Copies == 1]
 		line += fmt.Sprintf(", %d of them %s", got.Copies, copies)
 	}
-	if damaged > 0 {
-		line += fmt.Sprintf(", %d damaged (details: roost doctor)", damaged)
-	}
-	if empty > 0 {
-		line += fmt.Sprintf(", %d empty", empty)
-	}
+	line += display.Also(damaged, "damaged (details: roost doctor)") + display.Also(empty, "empty")
 	if shown < tasks {
 		line += fmt.Sprintf("; %d shown", shown)
 	}

@@ -338,15 +338,8 @@ func (a *commands) showImport(r api.Import) error {
 		did, end = "to import", "nothing was done"
 	}
 	text := fmt.Sprintf("%s %s (%s, %s)", api.Plural(r.Imported+r.Forked, "task"), did, api.Plural(r.Files, "file"), api.SizeText(r.Bytes))
-	for _, n := range []struct {
-		n    int
-		what string
-	}{{r.Forked, "of them under new ids"}, {r.Same, "there already"}, {r.Conflicts, "in conflict"}, {r.Empty, "empty"},
-		{r.Failed, "failed"}} {
-		if n.n > 0 {
-			text += fmt.Sprintf(", %d %s", n.n, n.what)
-		}
-	}
+	text += display.Also(r.Forked, "of them under new ids") + display.Also(r.Same, "there already") +
+		display.Also(r.Conflicts, "in conflict") + display.Also(r.Empty, "empty") + display.Also(r.Failed, "failed")
 	a.Say("%s; %s", text, end)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -110,7 +111,7 @@ func (m *Model) Sentence() string {
 	}
 	tasks, damaged, empty := 0, 0, 0
 	byName := map[string]int{}
-	var names, parts, odd []string
+	var names, parts []string
 	for _, s := range l.sources {
 		tasks, damaged, empty = tasks+s.Tasks, damaged+s.Damaged, empty+s.Empty
 		if s.Tasks > 0 && !slices.Contains(names, s.Name) {
@@ -134,17 +135,9 @@ func (m *Model) Sentence() string {
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
-	if twice > 0 {
-		odd = append(odd, fmt.Sprintf("%d in two places", twice))
-	}
-	if damaged > 0 {
-		odd = append(odd, fmt.Sprintf("%d damaged", damaged))
-	}
-	if empty > 0 {
-		odd = append(odd, fmt.Sprintf("%d empty", empty))
-	}
-	if len(odd) > 0 {
-		text += " (" + strings.Join(odd, ", ") + ")"
+	odd := term.Also(twice, "in two places") + term.Also(damaged, "damaged") + term.Also(empty, "empty")
+	if odd != "" {
+		text += " (" + strings.TrimPrefix(odd, ", ") + ")"
 	}
 	if reading {
 		return fmt.Sprintf("%s. Read %d of %d ...", text, l.read, l.of)

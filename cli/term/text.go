@@ -143,6 +143,14 @@ func Dollars(usd money.USD) string {
 	return fmt.Sprintf("$%d.%02d", n/100, n%100)
 }
 
+// Also names a number of things behind others, as ", 2 damaged"; it names no things not at all.
+func Also(n int, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d %s", n, what)
+}
+
 // Thousands separates the thousands of a decimal number by commas.
 func Thousands(text string) string {
 	whole, rest, point := strings.Cut(text, ".")
