@@ -60,6 +60,7 @@ func TestPlainPickerLeavesWithoutChoosing(t *testing.T) {
 	x.expect("none was chosen")
 	x.exits(failure.ExitCancelled)
 
+	s.env("TERM=xterm", "ROOST_PLAIN=1")
 	x = s.onTerminal("resume")
 	x.expect("resume which")
 	x.press("\x04") // the end of the input

@@ -1,8 +1,10 @@
 package app
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -66,5 +68,24 @@ func TestLooks(t *testing.T) {
 				t.Errorf("the result is raw: %q", got)
 			}
 		})
+	}
+}
+
+func TestWhereAScreenCanBeDrawn(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{"TERM=xterm": true, "TERM=": false, "TERM=dumb": false, "TERM=xterm ROOST_PLAIN=1": false} {
+		a := &App{In: strings.NewReader(""), Err: io.Discard, InTTY: true, ErrTTY: true}
+		a.Env = func(variable string) string {
+			_, value, _ := strings.Cut(" "+name, " "+variable+"=")
+			value, _, _ = strings.Cut(value, " ")
+			return value
+		}
+		if in, _ := a.Drawable(); in != nil {
+			t.Errorf("%s: a buffer is a terminal", name)
+		}
+		a.In, a.Err = os.Stdin, os.Stderr
+		if in, out := a.Drawable(); (in != nil && out != nil) != want {
+			t.Errorf("%s: got %v, want %v", name, in != nil, want)
+		}
 	}
 }

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"context"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,6 +48,17 @@ func (a *App) looks(key string) string {
 func (a *App) PlainTerminal() bool {
 	name := a.Env("TERM")
 	return name == "" || name == "dumb" || a.Env("ROOST_PLAIN") != ""
+}
+
+// Drawable returns the terminal on which a screen can be drawn, stdin and stderr; nil if there is none. stdout gets only
+// a command's result.
+func (a *App) Drawable() (in, out *os.File) {
+	in, isIn := a.In.(*os.File)
+	out, isOut := a.Err.(*os.File)
+	if !isIn || !isOut || !a.Interactive() || a.PlainTerminal() {
+		return nil, nil
+	}
+	return in, out
 }
 
 // Colour reports whether stderr is coloured.
@@ -127,4 +140,25 @@ func (a *App) Prompter() *display.Prompter {
 		}
 	}
 	return a.Asker
+}
+
+// Choose reads which of some numbered names the user chooses, by its number or the name itself; "" = none of them.
+func (a *App) Choose(ctx context.Context, prompt string, names []string) (string, error) {
+	for {
+		line, err := a.Prompter().Read(ctx, prompt)
+		if err != nil {
+			return "", err
+		}
+		line = strings.TrimSpace(line)
+		n, err := strconv.Atoi(line)
+		switch {
+		case err == nil && n > 0 && n <= len(names):
+			return names[n-1], nil
+		case slices.Contains(names, line):
+			return line, nil
+		case line == "q", line == "quit":
+			return "", nil
+		}
+		a.Say("  one of the numbers, please; Enter alone is not an answer")
+	}
 }

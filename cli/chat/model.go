@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -19,11 +18,6 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/view"
 )
-
-// CanDraw reports whether a screen is possible in this terminal.
-func CanDraw(termVariable string) bool {
-	return runtime.GOOS != "windows" && termVariable != "" && termVariable != "dumb"
-}
 
 // Screen serves the user on a terminal until they leave, ctx ends, or it fails. It leaves the terminal as it found
 // it; later output of the chat goes to out.

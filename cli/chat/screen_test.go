@@ -199,11 +199,3 @@ func TestAside(t *testing.T) {
 		t.Errorf("it says %q", got)
 	}
 }
-
-func TestWhereAScreenCanBeHad(t *testing.T) {
-	for variable, want := range map[string]bool{"": false, "dumb": false} {
-		if CanDraw(variable) != want {
-			t.Errorf("TERM=%q: %v", variable, !want)
-		}
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,8 +54,11 @@ func (a *commands) chatCommand() *cobra.Command {
 			return err
 		}
 		v := &chatOutput{out: a.Err}
+		if runtime.GOOS != "windows" {
+			v.in, v.screen = a.Drawable()
+		}
 		a.Err = v // before another goroutine writes to it
-		if a.draws(v, o) && o.Task == "" {
+		if v.screen != nil && o.Task == "" {
 			if err := a.setUp(cmd.Context(), o); err != nil { // before the engine reads the keys
 				return err
 			}
@@ -107,18 +111,8 @@ func (a *commands) chatOptions(cmd *cobra.Command, r *app.RunFlags, args []strin
 	return o, err
 }
 
-// draws reports whether the chat has a terminal to draw on.
-func (a *commands) draws(v *chatOutput, o chat.Options) bool {
-	_, in := a.In.(*os.File)
-	_, out := v.out.(*os.File)
-	return o.Ask && in && out && chat.CanDraw(a.Env("TERM")) && !a.PlainTerminal()
-}
-
 // chat runs a chat until the user leaves, and then prints how to continue.
 func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *chatOutput, o chat.Options, prompt string) error {
-	in, _ := a.In.(*os.File)
-	out, _ := v.out.(*os.File)
-	draw := a.draws(v, o)
 	if !a.OutTTY {
 		o.Result = a.Out
 	}
@@ -139,12 +133,12 @@ func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine,
 		s.Line(prompt)
 	}
 	err := a.Prompter().Aside(func() error {
-		if !draw {
+		if v.screen == nil {
 			return s.Plain(stop.Ctx, a.In, a.Err, o.Ask)
 		}
 		v.through(s.Note)
 		defer v.through(nil)
-		return s.Screen(stop.Ctx, in, out)
+		return s.Screen(stop.Ctx, v.in, v.screen)
 	})
 	id, working := s.Task(), s.Working()
 	s.Close()
@@ -341,6 +335,8 @@ type chatOutput struct {
 	mu  sync.Mutex
 	out io.Writer
 	say func(text string) // nil while nothing is drawn
+
+	in, screen *os.File // the terminal that the chat draws on; nil = it prints lines
 }
 
 // Write prints a text.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
@@ -137,32 +135,11 @@ func (a *commands) setUp(ctx context.Context, o chat.Options) error {
 		}
 		a.Say("%s", line)
 	}
-	provider, err := a.choose(ctx, "  a number (q goes on without) > ", all)
+	provider, err := a.Choose(ctx, "  a number (q goes on without) > ", all)
 	if provider == "" || err != nil {
 		return err
 	}
 	return a.keep(ctx, provider)
-}
-
-// choose reads which of some numbered names the user chooses, by its number or the name itself; "" = none of them.
-func (a *commands) choose(ctx context.Context, prompt string, names []string) (string, error) {
-	for {
-		line, err := a.Prompter().Read(ctx, prompt)
-		if err != nil {
-			return "", err
-		}
-		line = strings.TrimSpace(line)
-		n, err := strconv.Atoi(line)
-		switch {
-		case err == nil && n > 0 && n <= len(names):
-			return names[n-1], nil
-		case slices.Contains(names, line):
-			return line, nil
-		case line == "q", line == "quit":
-			return "", nil
-		}
-		a.Say("  one of the numbers, please; Enter alone is not an answer")
-	}
 }
 
 // keep saves a provider's key as roost auth set does, and offers one request that shows whether the key works.

@@ -339,7 +339,7 @@ func (a *commands) askProfile(ctx context.Context, unknown *client.Problem) (str
 	for i, text := range texts {
 		a.Say("  %d. %s", i+1, text)
 	}
-	name, err := a.choose(ctx, "  a number (q stops) > ", choices)
+	name, err := a.Choose(ctx, "  a number (q stops) > ", choices)
 	if name == "" || err != nil {
 		return "", errors.Join(unknown, err)
 	}

@@ -254,15 +254,8 @@ func (d *pickerBackend) Import(ctx context.Context, tell func(string)) (string, 
 		return "", err
 	}
 	unread := len(r.Unreachable)
-	text := fmt.Sprintf("%d imported and verified", r.Imported+r.Forked)
-	for _, n := range []struct {
-		n    int
-		what string
-	}{{r.Same, "there already"}, {r.Conflicts, "in conflict"}, {r.Failed, "failed"}, {unread, "sources unreachable"}} {
-		if n.n > 0 {
-			text += fmt.Sprintf(", %d %s", n.n, n.what)
-		}
-	}
+	text := fmt.Sprintf("%d imported and verified", r.Imported+r.Forked) + display.Also(r.Same, "there already") +
+		display.Also(r.Conflicts, "in conflict") + display.Also(r.Failed, "failed") + display.Also(unread, "sources unreachable")
 	if r.Failed+r.Conflicts+unread > 0 {
 		text += " (details: roost import --from all)"
 	}
@@ -278,14 +271,15 @@ func Welcome(app *app.App, cmd *cobra.Command) error {
 	}
 	var next []string // the command to run after the screen has closed
 	err := a.Connect(cmd.Context(), func(c *client.Client) error {
-		if !a.canDraw() {
+		in, out := a.Drawable()
+		if in == nil {
 			id, err := a.plainWelcome(cmd.Context(), c)
 			if id != "" {
 				next = []string{"resume", id}
 			}
 			return err
 		}
-		choice, err := a.draw(cmd.Context(), c, "")
+		choice, err := a.draw(cmd.Context(), c, in, out, "")
 		switch {
 		case err != nil:
 			return err
@@ -354,12 +348,13 @@ func (a *commands) pick(ctx context.Context, purpose string) (id, folder string,
 	}
 	err = a.Connect(ctx, func(c *client.Client) error {
 		names, err := client.Get[api.Names](ctx, c, "/v1/names", nil)
+		in, out := a.Drawable()
 		switch {
 		case err != nil:
 			return err
 		case len(names.Items) == 0:
 			return failure.NotFound("task_not_found", purpose+" a task", "there is none", `roost run "what to do"`)
-		case !a.canDraw():
+		case in == nil:
 			page, _, err := a.newest(ctx, c)
 			if err != nil {
 				return err
@@ -367,7 +362,7 @@ func (a *commands) pick(ctx context.Context, purpose string) (id, folder string,
 			id, err = a.ask(ctx, page, purpose)
 			return err
 		}
-		choice, err := a.draw(ctx, c, purpose)
+		choice, err := a.draw(ctx, c, in, out, purpose)
 		if err == nil && choice.Verb == picker.Leave {
 			err = notChosen(purpose, "none was chosen")
 		}
@@ -390,19 +385,10 @@ func notChosen(purpose, why string) error {
 	return failure.New(failure.ExitCancelled, "cancelled", "choose a task", why, "roost "+purpose+" ID")
 }
 
-// canDraw reports whether the terminal can show a screen.
-func (a *commands) canDraw() bool {
-	_, in := a.In.(*os.File)
-	_, out := a.Err.(*os.File)
-	return in && out && a.Env("TERM") != "dumb" && a.Env("TERM") != ""
-}
-
-// draw shows the picker on stderr: stdout gets only the command's result.
-func (a *commands) draw(ctx context.Context, c *client.Client, purpose string) (picker.Choice, error) {
+// draw shows the picker on a terminal.
+func (a *commands) draw(ctx context.Context, c *client.Client, in, out *os.File, purpose string) (picker.Choice, error) {
 	d := &pickerBackend{commands: a, client: c}
 	running, interrupted := app.UntilSignal(ctx, d.ignores) // the end of the screen restores the terminal
-	in, _ := a.In.(*os.File)
-	out, _ := a.Err.(*os.File)
 	choice, err := picker.Run(running, d, in, out, picker.Options{
 		Colour: a.Colour(), Now: a.Now, Purpose: purpose, Pager: a.Pager() != "", Dir: a.Dir,
 	})
@@ -451,18 +437,12 @@ func (a *commands) ask(ctx context.Context, items []api.Summary, purpose string)
 		lines[i] = view.Line{Text: display.Cut(text, a.Width)}
 	}
 	a.Show().Lines(lines) // also with -q: the question is about them
-	p := a.Prompter()
-	for {
-		line, err := p.Read(ctx, purpose+" which (number, or q) > ")
-		if err != nil {
-			return "", notChosen(purpose, err.Error())
-		}
-		line = strings.TrimSpace(line)
-		if line == "q" {
-			return "", notChosen(purpose, "none was chosen")
-		}
-		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(items) {
-			return app.KeyOf(items[n-1]), nil
-		}
+	key, err := a.Choose(ctx, purpose+" which (number, or q) > ", api.Each(items, app.KeyOf))
+	if err != nil {
+		return "", notChosen(purpose, err.Error())
 	}
+	if key == "" {
+		return "", notChosen(purpose, "none was chosen")
+	}
+	return key, nil
 }
