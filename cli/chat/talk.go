@@ -333,14 +333,14 @@ func (t *talk) show(in incoming) {
 			return // the end of the run shows what a request costs
 		}
 	case "subtask.started":
-		t.screen(in.task).Show(display.EventOf(in.Type, in.Data))
+		t.screen(in.task).Show(in.Type, in.Data)
 		if _, known := t.depth[e.Child]; !known && e.Child != "" {
 			t.depth[e.Child] = t.depth[in.task] + 1
 			t.listen(e.Child, "0")
 		}
 		return
 	}
-	t.screen(in.task).Show(display.EventOf(in.Type, in.Data))
+	t.screen(in.task).Show(in.Type, in.Data)
 }
 
 // showOwn shows an event that the chat shows only for its own task, and not for subtasks.
@@ -639,11 +639,7 @@ type members struct {
 }
 
 func (in incoming) read() (e members) {
-	switch in.Type {
-	case "run.started", "run.queued", "run.waiting", "run.ended", "question.closed", "input.queued", "input.taken",
-		"subtask.started", "stream.snapshot", "notice":
-		_ = json.Unmarshal(in.Data, &e) // an event that cannot be read changes nothing
-	}
+	_ = json.Unmarshal(in.Data, &e) // an event that cannot be read changes nothing
 	return e
 }
 

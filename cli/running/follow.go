@@ -69,7 +69,7 @@ func (w *Watcher) show(d *display.Display, e shownEvent) {
 			return
 		}
 	}
-	d.Show(display.EventOf(e.Type, e.Data))
+	d.Show(e.Type, e.Data)
 }
 
 // isProgress reports whether -q suppresses a notice. It does not suppress warnings.

@@ -14,7 +14,7 @@ import (
 func TestASubtasksLines(t *testing.T) {
 	var out strings.Builder
 	d := New(&out, Options{Live: true, Width: 60})
-	show := func(d *Display, typ, data string) { d.Show(Event{Type: typ, At: 1, Data: []byte(data)}) }
+	show := func(d *Display, typ, data string) { d.Show(typ, stamped(1, data)) }
 	text := `{"history":"ui","message":5,"content":{"ts":1,"type":"say","say":"text","text":"","partial":true}}`
 	show(d, "message.added", text)
 	show(d, "message.delta", `{"message":5,"offset":0,"text":"above"}`)

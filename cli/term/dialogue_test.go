@@ -253,9 +253,9 @@ func TestTimesAtTheirBounds(t *testing.T) {
 func ExampleDisplay() {
 	var out strings.Builder
 	d := New(&out, Options{})
-	d.Show(Event{Type: "message.added", Data: []byte(`{"history":"ui","message":2,"content":{"type":"say","say":"text","text":""}}`)})
-	d.Show(Event{Type: "message.delta", Data: []byte(`{"message":2,"offset":0,"text":"Looking."}`)})
-	d.Show(Event{Type: "tool.finished", Data: []byte(`{"name":"list_files","outcome":"ok","result":{"content":"a\nb\n"}}`)})
+	d.Show("message.added", []byte(`{"history":"ui","message":2,"content":{"type":"say","say":"text","text":""}}`))
+	d.Show("message.delta", []byte(`{"message":2,"offset":0,"text":"Looking."}`))
+	d.Show("tool.finished", []byte(`{"name":"list_files","outcome":"ok","result":{"content":"a\nb\n"}}`))
 	d.Flush()
 	fmt.Print(out.String())
 	// Output:

@@ -10,6 +10,7 @@ package term
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -277,17 +278,18 @@ func (d *Display) out(text string) {
 	_, _ = io.WriteString(d.w, text) // see push
 }
 
-// Show writes an event for the user. Events of unknown types write nothing.
-func (d *Display) Show(e Event) {
-	if e.At > 0 {
-		d.Usage.Started, d.Usage.LastSeen = cmp.Or(d.Usage.Started, e.At), e.At
+// Show writes an event for the user: its type, and the whole event as JSON, as in every stream. Events of unknown types
+// write nothing.
+func (d *Display) Show(event string, data json.RawMessage) {
+	f, ok := readFields(data)
+	if f.At > 0 {
+		d.Usage.Started, d.Usage.LastSeen = cmp.Or(d.Usage.Started, f.At), f.At
 	}
-	f, ok := readFields(e.Data)
 	if !ok {
 		return
 	}
 	d.behind(func() {
-		d.show(e, f)
+		d.show(event, f)
 		// A log gets only whole lines; a user sees unfinished ones, too.
 		if d.o.Live || d.atBOL || len(d.buf) > holdBytes {
 			d.push()
@@ -298,8 +300,8 @@ func (d *Display) Show(e Event) {
 // holdBytes bounds the part of an unfinished line that waits for its end.
 const holdBytes = 4 << 10
 
-func (d *Display) show(e Event, f fields) {
-	switch e.Type {
+func (d *Display) show(event string, f fields) {
+	switch event {
 	case "message.added":
 		d.added(f)
 	case "message.changed":
@@ -308,17 +310,17 @@ func (d *Display) show(e Event, f fields) {
 		d.grow(f.Message, d.saved[f.Message], f.Text)
 		d.saved[f.Message] += len(f.Text)
 	case "message.delta", "reasoning.delta":
-		d.begun(e.Type, f)
-		if e.Type == "message.delta" && f.Call == "" {
+		d.begun(event, f)
+		if event == "message.delta" && f.Call == "" {
 			d.does("the model writes")
 		} else if f.Call == "" {
 			d.does("the model thinks")
 		}
 		d.grow(f.Message, int(f.Offset), f.Text)
 	case "tool.started":
-		d.started(e, f)
+		d.started(f)
 	case "tool.finished":
-		d.finished(e, f)
+		d.finished(f)
 	case "turn.started":
 		d.Usage.Turns++
 		d.asked = ""
@@ -346,7 +348,7 @@ func (d *Display) show(e Event, f fields) {
 		}
 		d.one(view.Head, line+": "+f.Title)
 	case "history.condensed", "foreign.imported", "foreign.refused":
-		d.one(view.Dim, "· "+strings.ReplaceAll(e.Type, ".", " ")+" "+f.Reason)
+		d.one(view.Dim, "· "+strings.ReplaceAll(event, ".", " ")+" "+f.Reason)
 	}
 }
 
@@ -733,8 +735,8 @@ func (d *Display) some(lines []view.Line) {
 }
 
 // started records the title of a call. It shows a command at once, because a command may take long and print.
-func (d *Display) started(e Event, f fields) {
-	c := call{title: d.asked, started: e.At}
+func (d *Display) started(f fields) {
+	c := call{title: d.asked, started: f.At}
 	if it, ok := d.kinds[f.Message]; ok {
 		c.title = firstLine(it.Title)
 		if it.Kind == "ask:command" {
@@ -748,14 +750,14 @@ func (d *Display) started(e Event, f fields) {
 }
 
 // finished shows a call's outcome in one line.
-func (d *Display) finished(e Event, f fields) {
+func (d *Display) finished(f fields) {
 	c, known := d.tools[f.Call]
 	if !known { // it was refused before it began
 		c.title, d.asked = d.asked, ""
 	}
 	delete(d.tools, f.Call)
 	d.does("waiting for the model")
-	style, line, tail, text := outcome(c, e, f)
+	style, line, tail, text := outcome(c, f)
 	if line == "" {
 		return
 	}

@@ -25,7 +25,7 @@ func play(t *testing.T, o Options, events ...string) string {
 		if _, err := fmt.Sscan(at, &ms); err != nil {
 			t.Fatalf("event %q: %v", e, err)
 		}
-		d.Show(Event{Type: typ, At: ms, Data: []byte(rest)})
+		d.Show(typ, stamped(ms, rest))
 	}
 	d.Flush()
 	return b.String()
@@ -128,22 +128,22 @@ func TestTextIsShownOnce(t *testing.T) {
 		text := rapid.StringMatching(`[a-zé ]{1,40}`).Draw(t, "text")
 		var b strings.Builder
 		d := New(&b, Options{Live: true})
-		d.Show(Event{Type: "message.added", Data: []byte(`{"history":"ui","message":5,"content":{"type":"say","say":"text","text":""}}`)})
+		d.Show("message.added", []byte(`{"history":"ui","message":5,"content":{"type":"say","say":"text","text":""}}`))
 		runes := []rune(text)
 		saved := 0
 		for i := 0; i < len(runes); {
 			n := rapid.IntRange(1, len(runes)-i).Draw(t, "n")
 			piece, offset := string(runes[i:i+n]), len(string(runes[:i]))
 			if rapid.Bool().Draw(t, "live") {
-				d.Show(Event{Type: "message.delta", Data: fmt.Appendf(nil, `{"message":5,"offset":%d,"text":%q}`, offset, piece)})
+				d.Show("message.delta", fmt.Appendf(nil, `{"message":5,"offset":%d,"text":%q}`, offset, piece))
 			}
 			i += n
 			if rapid.Bool().Draw(t, "save") {
-				d.Show(Event{Type: "message.text_saved", Data: fmt.Appendf(nil, `{"message":5,"text":%q}`, string(runes[saved:i]))})
+				d.Show("message.text_saved", fmt.Appendf(nil, `{"message":5,"text":%q}`, string(runes[saved:i])))
 				saved = i
 			}
 		}
-		d.Show(Event{Type: "message.changed", Data: fmt.Appendf(nil, `{"message":5,"content":{"type":"say","say":"text","text":%q}}`, text)})
+		d.Show("message.changed", fmt.Appendf(nil, `{"message":5,"content":{"type":"say","say":"text","text":%q}}`, text))
 		if got := strings.TrimSuffix(b.String(), "\n"); got != text {
 			t.Fatalf("shown %q, want %q", got, text)
 		}
@@ -153,13 +153,17 @@ func TestTextIsShownOnce(t *testing.T) {
 func TestTotals(t *testing.T) {
 	t.Parallel()
 	d := New(&strings.Builder{}, Options{})
-	for _, e := range []Event{
-		{"turn.started", 10, []byte(`{"turn":1}`)},
-		{"usage.changed", 20, []byte(`{"input":100,"output":20,"cost_micros":1500}`)},
-		{"turn.started", 30, []byte(`{"turn":2}`)},
-		{"usage.changed", 40, []byte(`{"input":10,"output":2,"cache_read":300,"cache_write":1000,"cost_micros":null}`)},
+	for _, e := range []struct {
+		typ  string
+		ms   int64
+		data string
+	}{
+		{"turn.started", 10, `{"turn":1}`},
+		{"usage.changed", 20, `{"input":100,"output":20,"cost_micros":1500}`},
+		{"turn.started", 30, `{"turn":2}`},
+		{"usage.changed", 40, `{"input":10,"output":2,"cache_read":300,"cache_write":1000,"cost_micros":null}`},
 	} {
-		d.Show(e)
+		d.Show(e.typ, stamped(e.ms, e.data))
 	}
 	want := Totals{Turns: 2, In: 1410, Out: 22, Cost: 1500, Unknown: true, Started: 10, LastSeen: 40}
 	if d.Usage != want {

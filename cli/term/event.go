@@ -1,7 +1,6 @@
 package term
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -9,25 +8,10 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Event is one event of a run in the form of every stream: a type, and the whole event as JSON.
-type Event struct {
-	Type string
-	At   int64 // Unix milliseconds
-	Data json.RawMessage
-}
-
-// EventOf makes an event; its time is the member at in data.
-func EventOf(typ string, data json.RawMessage) Event {
-	e := Event{Type: typ, Data: data}
-	if at, err := time.Parse(time.RFC3339, esjson.TextOf(data, "at")); err == nil {
-		e.At = at.UnixMilli()
-	}
-	return e
-}
-
 // fields are the members of all events that a display reads. One struct serves all types: the payloads are small and
 // their names do not clash.
 type fields struct {
+	At         int64 // Unix milliseconds; 0 = not known
 	Message    uint64
 	History    string
 	Content    []byte // the message itself
@@ -62,6 +46,9 @@ func readFields(data []byte) (f fields, ok bool) {
 		"approval", &f.Approval, "input", &f.Input, "cache_read", &f.CacheRead, "cache_write", &f.CacheWrite,
 		"output", &f.Output, "cost_micros", &f.Cost, "reason", &f.Reason, "child", &f.Child, "mode", &f.Mode, "title", &f.Title,
 		"kind", &f.Kind)
+	if at, err := time.Parse(time.RFC3339, esjson.TextOf(data, "at")); err == nil {
+		f.At = at.UnixMilli()
+	}
 	for _, text := range []*string{&f.Text, &f.Name, &f.Reason, &f.Title} {
 		*text = strings.ToValidUTF8(*text, "\uFFFD")
 	}

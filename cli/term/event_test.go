@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,7 +22,19 @@ func (c *chunks) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func show(d *Display, typ, data string) { d.Show(Event{Type: typ, At: 1, Data: []byte(data)}) }
+func show(d *Display, typ, data string) { d.Show(typ, stamped(1, data)) }
+
+// stamped puts the time into an event, in Unix milliseconds; 0 = none.
+func stamped(ms int64, data string) []byte {
+	rest, ok := strings.CutPrefix(data, "{")
+	if !ok || ms == 0 {
+		return []byte(data)
+	}
+	if rest != "}" {
+		rest = "," + rest
+	}
+	return []byte(`{"at":"` + time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") + `"` + rest)
+}
 
 // A terminal gets each event in one write, however many lines and colours it has;
 // a log gets whole lines.

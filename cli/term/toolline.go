@@ -23,7 +23,7 @@ var spoken = []string{"attempt_completion", "ask_followup_question"}
 
 // outcome returns the line about a call that ended, its tail of facts, and the text of the result. It returns no line
 // for calls of the spoken tools.
-func outcome(c call, e Event, f fields) (style view.Style, line, tail, text string) {
+func outcome(c call, f fields) (style view.Style, line, tail, text string) {
 	text, images := view.ResultText(f.Result)
 	called := strings.TrimSpace(f.Name + " " + targetOf(c.title))
 	if f.Outcome == "denied" {
@@ -59,7 +59,7 @@ func outcome(c call, e Event, f fields) (style view.Style, line, tail, text stri
 	if images > 0 {
 		facts = append(facts, api.Plural(images, "image"))
 	}
-	if took := e.At - c.started; c.started > 0 && took >= 100 {
+	if took := f.At - c.started; c.started > 0 && took >= 100 {
 		facts = append(facts, Duration(time.Duration(took)*time.Millisecond))
 	}
 	if len(facts) > 0 {

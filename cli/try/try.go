@@ -363,6 +363,6 @@ func (t *trial) events(r io.Reader, run *childRun) error {
 		}
 		run.task = cmp.Or(run.task, head.Task)
 		run.seq = max(run.seq, head.Seq)
-		t.d.Show(display.EventOf(head.Type, line))
+		t.d.Show(head.Type, line)
 	}
 }
