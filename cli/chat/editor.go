@@ -136,67 +136,38 @@ func (e *editor) kill(from, to int) {
 	e.remove(from, to)
 }
 
-// before and after return the number of runes in the character before and after the cursor: marks that are drawn over
-// a character belong to it.
-func (e *editor) before() int {
-	n := 1
-	for e.at-n > 0 && joins(e.text[e.at-n]) {
-		n++
+// skip returns where the runes from i on that in accepts end, backward (by -1) or forward (1).
+func (e *editor) skip(i, by int, in func(rune) bool) int {
+	for next := i + min(by, 0); next >= 0 && next < len(e.text) && in(e.text[next]); next += by {
+		i += by
 	}
-	return min(n, e.at)
+	return i
 }
 
-func (e *editor) after() int {
-	n := 1
-	for e.at+n < len(e.text) && joins(e.text[e.at+n]) {
-		n++
-	}
-	return min(n, len(e.text)-e.at)
-}
+// before and after return the number of runes in the character before and after the cursor: marks that are drawn over
+// a character belong to it.
+func (e *editor) before() int { return min(e.at-e.skip(e.at, -1, joins)+1, e.at) }
+
+func (e *editor) after() int { return min(e.skip(e.at+1, 1, joins), len(e.text)) - e.at }
 
 func joins(r rune) bool { return r != '\n' && display.Columns(string(r)) == 0 }
 
 // lineStart and lineEnd are the ends of the line at i.
-func (e *editor) lineStart(i int) int {
-	for i > 0 && e.text[i-1] != '\n' {
-		i--
-	}
-	return i
-}
+func (e *editor) lineStart(i int) int { return e.skip(i, -1, inLine) }
 
-func (e *editor) lineEnd(i int) int {
-	for i < len(e.text) && e.text[i] != '\n' {
-		i++
-	}
-	return i
-}
+func (e *editor) lineEnd(i int) int { return e.skip(i, 1, inLine) }
+
+func inLine(r rune) bool { return r != '\n' }
 
 func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 
 func notBlank(r rune) bool { return !unicode.IsSpace(r) }
 
-// left returns where the word before the cursor begins, right where the next one ends. in reports whether a character
-// belongs to a word.
-func (e *editor) left(in func(rune) bool) int {
-	i := e.at
-	for i > 0 && !in(e.text[i-1]) {
-		i--
-	}
-	for i > 0 && in(e.text[i-1]) {
-		i--
-	}
-	return i
-}
-
-func (e *editor) right(in func(rune) bool) int {
-	i := e.at
-	for i < len(e.text) && !in(e.text[i]) {
-		i++
-	}
-	for i < len(e.text) && in(e.text[i]) {
-		i++
-	}
-	return i
+// word returns where the word before the cursor begins (by -1), or where the next one ends (1). in reports whether a
+// character belongs to a word.
+func (e *editor) word(by int, in func(rune) bool) int {
+	between := e.skip(e.at, by, func(r rune) bool { return !in(r) })
+	return e.skip(between, by, in)
 }
 
 // vertical moves the cursor a line up (-1) or down (1), and returns false if there is no such line.
@@ -249,9 +220,9 @@ func (e *editor) edit(key string) bool {
 	case "right", "ctrl+f":
 		e.move(e.at + e.after())
 	case "alt+left", "ctrl+left", "alt+b":
-		e.move(e.left(letter))
+		e.move(e.word(-1, letter))
 	case "alt+right", "ctrl+right", "alt+f":
-		e.move(e.right(letter))
+		e.move(e.word(1, letter))
 	case "home", "ctrl+a":
 		e.move(e.lineStart(e.at))
 	case "end", "ctrl+e":
@@ -265,11 +236,11 @@ func (e *editor) edit(key string) bool {
 	case "delete":
 		e.remove(e.at, e.at+e.after())
 	case "ctrl+w":
-		e.kill(e.left(notBlank), e.at)
+		e.kill(e.word(-1, notBlank), e.at)
 	case "alt+backspace", "ctrl+backspace":
-		e.kill(e.left(letter), e.at)
+		e.kill(e.word(-1, letter), e.at)
 	case "alt+d", "ctrl+delete":
-		e.kill(e.at, e.right(letter))
+		e.kill(e.at, e.word(1, letter))
 	case "ctrl+u":
 		e.kill(e.lineStart(e.at), e.at)
 	case "ctrl+k":
