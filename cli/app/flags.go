@@ -404,10 +404,9 @@ func Checked(fl *pflag.FlagSet, name, usage string, take func(text string) error
 func OneOf(cmd *cobra.Command, to *string, name, initial, usage string, words ...string) {
 	*to = initial
 	name, short, _ := strings.Cut(name, ",")
-	_, what, _ := strings.Cut(usage, "`")
-	what, _, _ = strings.Cut(what, "`")
-	if what == "" || len(words) == 1 {
-		what = "value"
+	what := "value"
+	if parts := strings.Split(usage, "`"); len(parts) > 2 && len(words) > 1 { // the usage names the value
+		what = parts[1]
 	}
 	cmd.Flags().VarP(&checked{initial, "string", func(text string) error {
 		if text != "" && !slices.Contains(words, text) {

@@ -138,8 +138,7 @@ func (a *App) connect(ctx context.Context, engineNeeded bool, f func(*client.Cli
 		err = f(c, s.Engine())
 		stop()
 	}
-	var p *client.Problem
-	if refused != nil && errors.As(err, &p) && p.Code == "read_only" {
+	if p, is := errors.AsType[*client.Problem](err); refused != nil && is && p.Code == "read_only" {
 		err = refused
 	}
 	return errors.Join(err, s.Close(ctx))
@@ -311,8 +310,8 @@ func (l *Listed) ReadPage(ctx context.Context, c *client.Client, path string, qu
 
 // BadCursor reports whether a server refused a list because of its cursor.
 func BadCursor(err error) bool {
-	var p *client.Problem
-	return errors.As(err, &p) && p.Code == "bad_cursor"
+	p, is := errors.AsType[*client.Problem](err)
+	return is && p.Code == "bad_cursor"
 }
 
 // ShowList prints a list: with --json in the bytes that the server sent, else by show.

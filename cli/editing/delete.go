@@ -38,11 +38,12 @@ func (a *commands) delete(cmd *cobra.Command, ids []string, how cascade) error {
 	ctx := cmd.Context()
 	return a.Connect(ctx, func(c *client.Client) error {
 		var chosen, more []api.Summary
+		seen := map[string]bool{}
 		add := func(to []api.Summary, t api.Summary) []api.Summary {
-			same := func(s api.Summary) bool { return s.Path == t.Path }
-			if slices.ContainsFunc(chosen, same) || slices.ContainsFunc(more, same) {
+			if seen[t.Path] {
 				return to
 			}
+			seen[t.Path] = true
 			return append(to, t)
 		}
 		var trees []api.Family
