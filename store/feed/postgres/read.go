@@ -80,52 +80,45 @@ func (f *Feed) Open(ctx context.Context, from feed.Place) (feed.Reader, error) {
 	if from == (feed.Place{}) {
 		return f.reader("", 0), nil
 	}
-	e, err := f.line(ctx, from)
-	if err != nil {
+	e, there, err := f.line(ctx, &from.Offset)
+	if err != nil && !errors.Is(err, feed.ErrGone) {
 		return nil, err
 	}
-	if e.At != from {
+	if !there || e.At != from {
 		return nil, feed.ErrUnknown
 	}
 	return f.reader(e.At.Feed, from.Offset-1), nil
 }
 
-// line returns the line at a place. The error is feed.ErrUnknown when there is none.
-func (f *Feed) line(ctx context.Context, at feed.Place) (e feed.Entry, err error) {
-	if at.Segment != segment {
-		return e, feed.ErrUnknown
-	}
-	var name string
-	var birth int64
-	var r row
-	found, err := database.Found(f.db.QueryRow(ctx, `
-SELECT s.name, s.birth, `+columns+` FROM roost.feed_state s, roost.feed f WHERE f.id = $1`, at.Offset), append([]any{&name, &birth}, r.into()...)...)
-	if err != nil {
-		return e, fmt.Errorf("look for a place in the feed: %w", err)
-	}
-	if !found {
-		return e, feed.ErrUnknown
-	}
-	return f.entry(r, name, birth), nil
-}
-
 // OpenEnd implements feed.Log.
 func (f *Feed) OpenEnd(ctx context.Context) (feed.Reader, feed.Place, error) {
+	e, there, err := f.line(ctx, nil)
+	if err != nil {
+		return nil, feed.Place{}, err
+	}
+	if !there {
+		return f.reader("", 0), feed.Place{}, nil
+	}
+	return f.reader(e.At.Feed, e.At.Offset), e.At, nil
+}
+
+// line returns a line, or with nil the newest one; there is false without a feed. A line that is missing is feed.ErrGone.
+func (f *Feed) line(ctx context.Context, id *int64) (e feed.Entry, there bool, err error) {
 	var name string
 	var birth int64
 	var r row
-	found, err := database.Found(f.db.QueryRow(ctx, `
-SELECT s.name, s.birth, `+columns+` FROM roost.feed_state s LEFT JOIN roost.feed f ON f.id = s.last`), append([]any{&name, &birth}, r.into()...)...)
+	there, err = database.Found(f.db.QueryRow(ctx, `
+SELECT s.name, s.birth, `+columns+` FROM roost.feed_state s LEFT JOIN roost.feed f ON f.id = coalesce($1, s.last)`, id),
+		append([]any{&name, &birth}, r.into()...)...)
 	switch {
 	case err != nil:
-		return nil, feed.Place{}, fmt.Errorf("look for the end of the feed: %w", err)
-	case !found:
-		return f.reader("", 0), feed.Place{}, nil
+		return e, false, fmt.Errorf("look for a line of the feed: %w", err)
+	case !there:
+		return e, false, nil
 	case r.id == nil:
-		return nil, feed.Place{}, fmt.Errorf("look for the end of the feed: its newest line is missing: %w", feed.ErrGone)
+		return e, false, fmt.Errorf("look for a line of the feed: it is missing: %w", feed.ErrGone)
 	}
-	e := f.entry(r, name, birth)
-	return f.reader(name, *r.id), e.At, nil
+	return f.entry(r, name, birth), true, nil
 }
 
 // Next implements feed.Reader.
