@@ -22,121 +22,111 @@ type Blobs interface {
 
 // Spill moves big payloads of an event into blobs, and names all blobs that the event refers to.
 func Spill(ctx context.Context, to Blobs, e task.Event) (task.Event, []journal.Hash, error) {
-	var blobs []journal.Hash
-	name := func(hash string) {
-		if hash != "" {
-			blobs = append(blobs, journal.Hash(hash))
-		}
-	}
-	var err error
-	switch e := e.(type) {
+	s := spill{ctx: ctx, to: to}
+	switch of := e.(type) {
 	case task.MessageAdded:
-		err = spillBody(ctx, to, &e.Body, name)
-		return e, blobs, err
+		s.body(&of.Body)
+		e = of
 	case task.MessageChanged:
-		err = spillBody(ctx, to, &e.Body, name)
-		return e, blobs, err
+		s.body(&of.Body)
+		e = of
 	case task.InputQueued:
-		err = spillImages(ctx, to, &e)
-		name(e.ImagesBlob)
-		return e, blobs, err
+		s.images(&of)
+		e = of
 	case task.ToolFinished:
-		err = spillBytes(ctx, to, (*[]byte)(&e.Result), &e.Blob)
-		name(e.Blob)
-		name(e.Output)
-		return e, blobs, err
+		s.bytes((*[]byte)(&of.Result), &of.Blob)
+		s.name(of.Output)
+		e = of
 	case task.Adopted:
-		e.Files = append([]task.Original(nil), e.Files...)
-		for i := range e.Files {
-			f := &e.Files[i]
-			if err := spillList(ctx, to, &f.Spans, &f.SpansBlob); err != nil {
-				return nil, nil, err
-			}
-			name(f.Blob)
-			name(f.SpansBlob)
+		of.Files = slices.Clone(of.Files) // the caller's list must not change
+		for i := range of.Files {
+			s.name(of.Files[i].Blob)
+			spillList(&s, &of.Files[i].Spans, &of.Files[i].SpansBlob)
 		}
-		return e, blobs, nil
+		e = of
 	case task.ForeignImported:
-		err = spillList(ctx, to, &e.Rows, &e.RowsBlob)
-		name(e.Blob)
-		name(e.RowsBlob)
-		return e, blobs, err
+		s.name(of.Blob)
+		spillList(&s, &of.Rows, &of.RowsBlob)
+		e = of
 	case task.ForeignRefused:
-		name(e.Blob)
+		s.name(of.Blob)
 	}
-	return e, blobs, nil
+	return e, s.blobs, s.err
 }
 
-// spillBody spills a message's JSON, or the literal parts of a composed one: images that a user sent while tools ran
-// follow the tools' results.
-func spillBody(ctx context.Context, to Blobs, b *task.Body, name func(string)) error {
-	if err := spillBytes(ctx, to, (*[]byte)(&b.Raw), &b.Blob); err != nil {
-		return err
-	}
-	name(b.Blob)
-	for i, p := range b.Compose {
-		if len(p.Literal) > MaxInline {
-			raw := []byte(p.Literal)
-			if err := spillBytes(ctx, to, &raw, &p.Blob); err != nil {
-				return err
-			}
-			p.Literal = ""
-			b.Compose = slices.Clone(b.Compose) // the caller's list must not change
-			b.Compose[i] = p
-		}
-		name(p.Blob)
-	}
-	return nil
+// spill collects the blobs of an event. After its first error it stores nothing more.
+type spill struct {
+	ctx   context.Context //nolint:containedctx // of one call
+	to    Blobs
+	blobs []journal.Hash
+	err   error
 }
 
-// spillImages spills the images of a queued input: the queue is part of every snapshot.
-func spillImages(ctx context.Context, to Blobs, q *task.InputQueued) error {
+func (s *spill) name(hash string) {
+	if hash != "" {
+		s.blobs = append(s.blobs, journal.Hash(hash))
+	}
+}
+
+// bytes moves bytes into a blob when they are too many for a line, and names the blob.
+func (s *spill) bytes(raw *[]byte, blob *string) {
+	if len(*raw) > MaxInline {
+		*blob = s.put(*raw)
+		*raw = nil
+	}
+	s.name(*blob)
+}
+
+func (s *spill) put(data []byte) string {
+	if s.err != nil {
+		return ""
+	}
+	h, err := s.to.PutBlob(s.ctx, data)
+	if err != nil {
+		s.err = fmt.Errorf("store a payload of %d bytes: %w", len(data), err)
+	}
+	return string(h)
+}
+
+// body spills a message's JSON, or the literal parts of a composed one: images that a user sent while tools ran follow the
+// tools' results.
+func (s *spill) body(b *task.Body) {
+	s.bytes((*[]byte)(&b.Raw), &b.Blob)
+	b.Compose = slices.Clone(b.Compose) // the caller's list must not change
+	for i := range b.Compose {
+		p := &b.Compose[i]
+		literal := []byte(p.Literal)
+		s.bytes(&literal, &p.Blob)
+		p.Literal = string(literal)
+	}
+}
+
+// images spills the images of a queued input: the queue is part of every snapshot.
+func (s *spill) images(q *task.InputQueued) {
 	size := 0
 	for _, image := range q.Images {
 		size += len(image)
 	}
-	if size <= MaxInline {
-		return nil
+	if size > MaxInline {
+		raw, _ := json.Marshal(q.Images) // texts
+		s.bytes(&raw, &q.ImagesBlob)
+		q.ImageCount, q.Images = len(q.Images), nil
+		return
 	}
-	raw, err := json.Marshal(q.Images)
-	if err != nil {
-		return fmt.Errorf("encode the images of input %s: %w", q.Input, err)
-	}
-	if err := spillBytes(ctx, to, &raw, &q.ImagesBlob); err != nil {
-		return err
-	}
-	q.ImageCount, q.Images = len(q.Images), nil
-	return nil
-}
-
-// spillBytes moves bytes into a blob when they are too many for a line.
-func spillBytes(ctx context.Context, to Blobs, raw *[]byte, blob *string) error {
-	if len(*raw) <= MaxInline {
-		return nil
-	}
-	h, err := to.PutBlob(ctx, *raw)
-	if err != nil {
-		return fmt.Errorf("store a payload of %d bytes: %w", len(*raw), err)
-	}
-	*raw, *blob = nil, string(h)
-	return nil
+	s.name(q.ImagesBlob)
 }
 
 // maxElements bounds the elements of a list in an event. Each takes about twenty bytes.
 const maxElements = MaxInline / 20
 
-func spillList[E any](ctx context.Context, to Blobs, list *[]E, blob *string) error {
-	if len(*list) <= maxElements {
-		return nil
+// spillList moves a list into a blob when it is too long for a line, and names the blob.
+func spillList[E any](s *spill, list *[]E, blob *string) {
+	if len(*list) > maxElements {
+		raw, err := json.Marshal(*list)
+		if err != nil && s.err == nil {
+			s.err = fmt.Errorf("encode a list: %w", err)
+		}
+		*list, *blob = nil, s.put(raw)
 	}
-	raw, err := json.Marshal(*list)
-	if err != nil {
-		return fmt.Errorf("encode a list: %w", err)
-	}
-	h, err := to.PutBlob(ctx, raw)
-	if err != nil {
-		return fmt.Errorf("store a list of %d elements: %w", len(*list), err)
-	}
-	*list, *blob = nil, string(h)
-	return nil
+	s.name(*blob)
 }
