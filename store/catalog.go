@@ -146,34 +146,35 @@ const rowsVersion = 4
 
 // build is a number for each program file. Developers forget to raise rowsVersion, so each program file counts as a version
 // of its own: the first list after an update reads every task once.
-var build = sync.OnceValue(func() uint64 {
-	digest := catalog.Mix(rowsVersion, uint64(os.PathSeparator))
-	path, err := os.Executable()
+var build = numberOfProgram(func(path string) (uint64, error) {
+	info, err := os.Stat(path)
 	if err != nil {
-		return digest
+		return 0, err
 	}
-	if info, err := os.Stat(path); err == nil {
-		digest = catalog.Mix(catalog.Mix(digest, uint64(info.Size())), uint64(info.ModTime().UnixNano()))
-	}
-	return digest
+	return catalog.Mix(uint64(info.Size()), uint64(info.ModTime().UnixNano())), nil
 })
 
 // sameBuild is a build number that copies of one program on several machines share. It reads the program's file,
 // which is too slow for a command that lists once.
-var sameBuild = sync.OnceValue(func() uint64 {
-	digest := catalog.Mix(rowsVersion, uint64(os.PathSeparator))
-	path, err := os.Executable()
-	if err != nil {
-		return digest
-	}
+var sameBuild = numberOfProgram(func(path string) (uint64, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return digest
+		return 0, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return digest
-	}
-	return catalog.Mix(digest, binary.LittleEndian.Uint64(sum.Sum(nil)))
+	_, err = io.Copy(sum, f)
+	return binary.LittleEndian.Uint64(sum.Sum(nil)), err
 })
+
+func numberOfProgram(of func(path string) (uint64, error)) func() uint64 {
+	return sync.OnceValue(func() uint64 {
+		number := catalog.Mix(rowsVersion, uint64(os.PathSeparator))
+		if path, err := os.Executable(); err == nil {
+			if file, err := of(path); err == nil {
+				number = catalog.Mix(number, file)
+			}
+		}
+		return number
+	})
+}
