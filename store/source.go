@@ -83,7 +83,7 @@ func (s *Store) ref(src Source, id string) Ref {
 // Places lists the places where Roost looks for storages of other tools, beside the configured ones; none where that
 // is off.
 func (s *Store) Places() ([]api.Place, error) {
-	if !s.otherTools().auto {
+	if !s.others.Load().auto {
 		return nil, nil
 	}
 	env, err := roofmt.SystemEnv()
@@ -110,7 +110,7 @@ func (s *Store) sourcesKnown(ctx context.Context, known *reading) ([]Source, err
 	if own.err == nil && s.TasksLost() {
 		own.err = fmt.Errorf("its folder %s with tasks is missing", own.Tasks)
 	}
-	list, tools := []Source{own}, s.otherTools()
+	list, tools := []Source{own}, s.others.Load()
 	at := map[string]int{clean(own.Tasks): 0}
 	add := func(src Source) {
 		key := clean(src.Tasks)

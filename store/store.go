@@ -83,7 +83,7 @@ type Store struct {
 	opt     Options
 	logs    logs
 	feed    feed.Log
-	others  atomic.Pointer[others] // replaces Sources and AutoSources of opt, unless it is nil
+	others  atomic.Pointer[others]
 	ring    *rootkey.Ring          // of the root
 	seals   *rootkey.Ring          // the keys that sign and verify journals
 	wait    intake.Waits
@@ -119,6 +119,7 @@ func Open(o Options) (*Store, error) {
 		clock:  time.Now,
 		pace:   usualPace,
 	}
+	s.SetSources(o.Sources, o.AutoSources)
 	s.seals = s.ring
 	s.feed = feed.NewFiles(s.FeedDir(), o.Now, s.working)
 	if o.Shared != nil {
@@ -149,13 +150,6 @@ type others struct {
 
 // SetSources replaces the storages of other tools for all later reads; see Options.
 func (s *Store) SetSources(dirs []string, auto bool) { s.others.Store(&others{dirs, auto}) }
-
-func (s *Store) otherTools() others {
-	if o := s.others.Load(); o != nil {
-		return *o
-	}
-	return others{s.opt.Sources, s.opt.AutoSources}
-}
 
 // CacheDir returns the folder of derived files; "" when the store keeps none.
 func (s *Store) CacheDir() string { return s.opt.Cache }

@@ -103,6 +103,7 @@ func (s *Store) wrongRows(ctx context.Context) ([]Mismatch, error) {
 		return nil, err
 	}
 	bare := &Store{opt: s.opt, logs: s.logs, wait: s.wait, clock: s.clock}
+	bare.others.Store(s.others.Load())
 	bare.opt.Cache, bare.opt.Catalog = "", nil
 	fresh, err := bare.List(ctx, Filter{TaskFilter: api.TaskFilter{Empty: true}})
 	if err != nil {

@@ -59,3 +59,15 @@ func listLies(t *testing.T, s *Store) {
 		}
 	}
 }
+
+// The two lists that are compared are of the same sources, also after these were replaced.
+func TestVerifyRowsOfReplacedSources(t *testing.T) {
+	s := cached(t, open(t, t.TempDir()), t.TempDir())
+	s.SetSources([]string{storageWith(t, 2)}, false)
+	if got := listing(t, s, Filter{}); len(got.Items) != 2 {
+		t.Fatalf("got %d tasks, want 2", len(got.Items))
+	}
+	if found := s.VerifyRows(t.Context()); len(found) > 0 {
+		t.Errorf("got %+v, want none", found)
+	}
+}
