@@ -31,35 +31,24 @@ type Owned struct {
 
 // Create makes a new task in Roost's own root. Nothing of it is visible before its events are synced.
 func (s *Store) Create(ctx context.Context, created task.Created, events ...task.Event) (*Task, error) {
-	if err := s.Prepare(); err != nil {
-		return nil, err
-	}
 	if created.Task == "" {
 		created.Task = uuid.Must(uuid.NewV7()).String() // it never fails
 	}
 	if !api.ValidTaskID(created.Task) {
 		return nil, fmt.Errorf("task id %q: it must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$", created.Task)
 	}
-	ref := s.OwnRef(created.Task)
+	ref, taken := s.OwnRef(created.Task), fmt.Errorf("task %s exists already", created.Task)
 	if projection.Linked(ref.Dir) || roofmt.IsFolder(ref.Dir) {
-		return nil, fmt.Errorf("task %s exists already", created.Task)
+		return nil, taken
 	}
-	t, err := s.takeWith(ctx, ref, false, false)
+	owned, made, err := s.CreateOnce(ctx, created, events...)
 	if err != nil {
 		return nil, err
 	}
-	if t.state.ID != "" {
-		return nil, errors.Join(fmt.Errorf("task %s exists already", created.Task), t.Close(ctx))
+	if !made {
+		return nil, errors.Join(taken, owned.Task.Close(ctx))
 	}
-	return t.begin(ctx, created, events)
-}
-
-// begin makes the first commit of a task durable. The task is released when that fails.
-func (t *Task) begin(ctx context.Context, created task.Created, events []task.Event) (*Task, error) {
-	if err := t.CommitSynced(ctx, append([]task.Event{created}, events...)...); err != nil {
-		return nil, errors.Join(err, t.Close(ctx))
-	}
-	return t, nil
+	return owned.Task, nil
 }
 
 // Own takes a task over for writing. It takes the lock and opens an epoch, folds the journal, adopts a task without a
@@ -336,8 +325,8 @@ func (s *Store) CreateOnce(ctx context.Context, created task.Created, events ...
 		owned, err := s.Own(ctx, ref)
 		return owned, false, err
 	}
-	if t, err = t.begin(ctx, created, events); err != nil {
-		return nil, false, err
+	if err := t.CommitSynced(ctx, append([]task.Event{created}, events...)...); err != nil {
+		return nil, false, errors.Join(err, t.Close(ctx))
 	}
 	return &Owned{Task: t}, true, nil
 }
