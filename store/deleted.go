@@ -53,6 +53,14 @@ type DeletedTask struct {
 	missing bool // its storage is not configured any more, or its folder was removed
 }
 
+// id returns the id by which a user names the deleted task.
+func (d DeletedTask) id() string {
+	if d.Hidden {
+		return d.Ref.ID
+	}
+	return d.Name
+}
+
 // QualifiedName returns a name of the deleted task that matches no other task.
 func (d DeletedTask) QualifiedName() string {
 	if d.Hidden {

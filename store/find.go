@@ -240,53 +240,41 @@ func matching[T any](given string, all []T, in func(T, string) bool, name func(T
 
 // FindDeleted resolves the name of a deleted task as Find does: the whole name, or a unique beginning or end of the id.
 func (s *Store) FindDeleted(ctx context.Context, given string) (DeletedTask, error) {
-	all, err := s.Deleted(ctx)
-	if err != nil {
+	part, err := s.matchingDeleted(ctx, given)
+	switch {
+	case err != nil:
 		return DeletedTask{}, err
-	}
-	part := matching(given, all, func(d DeletedTask, source string) bool { return d.Ref.Source == source },
-		func(d DeletedTask) string {
-			if d.Hidden {
-				return d.Ref.ID
-			}
-			return d.Name
-		})
-	switch len(part) {
-	case 0:
+	case len(part) == 0:
 		return DeletedTask{}, fmt.Errorf("%w in the trash: %q", ErrNotFound, given)
-	case 1:
-		return part[0], s.allowed(ctx, part[0].Ref, given)
+	case len(part) == 1:
+		return part[0], nil
 	}
-	e := &AmbiguousError{Given: given}
-	for _, d := range part {
-		ref := d.Ref
-		if !d.Hidden {
-			ref.ID = d.Name
-		}
-		e.Candidates = append(e.Candidates, ref)
-	}
-	return DeletedTask{}, e
+	return DeletedTask{}, &AmbiguousError{Given: given, Candidates: api.Each(part, func(d DeletedTask) Ref {
+		d.Ref.ID = d.id()
+		return d.Ref
+	})}
+}
+
+// matchingDeleted returns the deleted tasks that a user may have named, of those that the caller may find.
+func (s *Store) matchingDeleted(ctx context.Context, given string) ([]DeletedTask, error) {
+	all, err := s.Deleted(ctx)
+	return matching(given, all, func(d DeletedTask, source string) bool { return d.Ref.Source == source }, DeletedTask.id), err
 }
 
 // lastDeleted returns the name of the deleted task that a user means: of copies of one task that are all deleted, the
 // one that was deleted last.
 func (s *Store) lastDeleted(ctx context.Context, given string) (name string, ok bool) {
-	d, err := s.FindDeleted(ctx, given)
-	many, several := errors.AsType[*AmbiguousError](err)
-	if !several {
-		return d.Name, err == nil
+	part, err := s.matchingDeleted(ctx, given)
+	if err != nil || len(part) == 0 {
+		return "", false
 	}
-	last := DeletedTask{At: -1}
-	for _, c := range many.Candidates {
-		one, err := s.FindDeleted(ctx, c.Source+":"+c.ID)
-		if err != nil || c.ID != many.Candidates[0].ID {
-			return "", false
-		}
-		if one.At > last.At {
-			last = one
-		}
+	if len(part) == 1 {
+		return part[0].Name, true
 	}
-	return last.QualifiedName(), true
+	if slices.ContainsFunc(part, func(d DeletedTask) bool { return d.id() != part[0].id() }) {
+		return "", false
+	}
+	return slices.MaxFunc(part, func(a, b DeletedTask) int { return cmp.Compare(a.At, b.At) }).QualifiedName(), true
 }
 
 // unread returns an error when the tasks are in a database that cannot be read now: a task that was not found may
