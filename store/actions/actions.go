@@ -497,11 +497,14 @@ func (e *ConflictError) Error() string {
 // Its errors wrap ErrNothing, are a *ContinuedError, *ConflictError or *journal.BusyError, wrap trash.ErrTaken (another
 // task has the id of the one to restore), or are those of store.Store.Find.
 func Undo(ctx context.Context, s *store.Store, given string, o Options) (api.Action, api.TaskActions, error) {
-	t, err := findSettled(ctx, s, given, o)
+	t, owned, err := own(ctx, s, given, o)
+	if err == nil && owned == nil {
+		t, err = findSettled(ctx, s, given, o)
+	}
 	if err != nil {
 		return api.Action{}, t.TaskActions, err
 	}
-	a, err := t.next(o)
+	a, err := t.next(o) // without an error if the task is owned
 	if err != nil || o.DryRun {
 		return a.describe(), t.TaskActions, err
 	}
@@ -509,7 +512,7 @@ func Undo(ctx context.Context, s *store.Store, given string, o Options) (api.Act
 		o.Next(a.describe())
 	}
 	o.Only = a.id()
-	subtasks, err := t.perform(ctx, s, a, o)
+	subtasks, err := t.perform(ctx, s, a, o, owned)
 	if err != nil {
 		return a.describe(), t.TaskActions, fmt.Errorf("task %s: %w", t.ref.ID, err)
 	}
@@ -517,6 +520,32 @@ func Undo(ctx context.Context, s *store.Store, given string, o Options) (api.Act
 	now, err := Find(ctx, s, t.qualifiedName())
 	now.Subtasks = subtasks
 	return a.describe(), now, err
+}
+
+// own takes ownership of a task of the root and lists its actions, so that a long task is opened once. Unless the
+// next action is one of the task's own journal, own releases the task and returns a nil owned: the caller then reads
+// the task.
+func own(ctx context.Context, s *store.Store, given string, o Options) (t taskActions, owned *store.Task, err error) {
+	ref, err := s.Find(ctx, given)
+	if err != nil || !ref.Own || !s.HasJournal(ctx, ref) || o.DryRun {
+		return t, nil, nil //nolint:nilerr // reading what there is gives the error
+	}
+	got, err := s.OwnLean(ctx, ref)
+	if err != nil {
+		return t, nil, nil //nolint:nilerr // whether there is anything to undo comes first
+	}
+	t = newPresent(ref)
+	all, err := readOverlay(ctx, s)
+	if err == nil {
+		t.fill(got.Task.State(), all)
+		if !strings.Contains(given, ":") {
+			t, err = preferDeletedCopy(ctx, s, t)
+		}
+	}
+	if a, wrong := t.next(o); err != nil || wrong != nil || a.inOverlay {
+		return t, nil, errors.Join(err, got.Task.Close(ctx))
+	}
+	return t, got.Task, nil
 }
 
 // findSettled takes in what another program changed, and then calls find: the change comes first, and may be the
@@ -536,8 +565,10 @@ func findSettled(ctx context.Context, s *store.Store, given string, o Options) (
 	return find(ctx, s, given)
 }
 
-// perform undoes or redoes an action in the log that holds it.
-func (t *taskActions) perform(ctx context.Context, s *store.Store, a loggedAction, o Options) (subtasks []string, err error) {
+// perform undoes or redoes an action in the log that holds it. owned is its task, nil where that is not owned yet.
+func (t *taskActions) perform(
+	ctx context.Context, s *store.Store, a loggedAction, o Options, owned *store.Task,
+) (subtasks []string, err error) {
 	checkNext := func() error { return t.checkNext(ctx, s, o) }
 	switch {
 	case a.Kind == deletion && o.Redo:
@@ -556,7 +587,7 @@ func (t *taskActions) perform(ctx context.Context, s *store.Store, a loggedActio
 			return add(t.labelEntry(ctx, s, a, o.Redo))
 		})
 	default:
-		err = t.performInJournal(ctx, s, a, o)
+		err = t.performInJournal(ctx, s, a, o, owned)
 	}
 	return subtasks, err
 }
@@ -615,12 +646,15 @@ func (t *taskActions) checkNext(ctx context.Context, s *store.Store, o Options) 
 }
 
 // performInJournal undoes or redoes an action in the task's own journal, and releases the task.
-func (t *taskActions) performInJournal(ctx context.Context, s *store.Store, a loggedAction, o Options) error {
-	owned, err := s.OwnLean(ctx, t.ref)
-	if err != nil {
-		return err
+func (t *taskActions) performInJournal(ctx context.Context, s *store.Store, a loggedAction, o Options, owned *store.Task) error {
+	if owned == nil {
+		got, err := s.OwnLean(ctx, t.ref)
+		if err != nil {
+			return err
+		}
+		owned = got.Task
 	}
-	return owned.Task.CloseChanged(ctx, t.performOwned(ctx, s, owned.Task, a, o))
+	return owned.CloseChanged(ctx, t.performOwned(ctx, s, owned, a, o))
 }
 
 func (t *taskActions) performOwned(ctx context.Context, s *store.Store, owned *store.Task, a loggedAction, o Options) error {
