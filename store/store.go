@@ -84,8 +84,8 @@ type Store struct {
 	logs    logs
 	feed    feed.Log
 	others  atomic.Pointer[others]
-	ring    *rootkey.Ring          // of the root
-	seals   *rootkey.Ring          // the keys that sign and verify journals
+	ring    *rootkey.Ring // of the root
+	seals   *rootkey.Ring // the keys that sign and verify journals
 	wait    intake.Waits
 	rows    rowCache
 	index   *projection.Index
