@@ -134,15 +134,23 @@ func (s *Store) OpenOverlay(ctx context.Context) (journal.Reader, error) {
 
 // Overlay reads the overlay. It writes nothing.
 func (s *Store) Overlay(ctx context.Context) (overlay.Table, error) {
+	table := overlay.Table{}
+	if err := s.EachInOverlay(ctx, table.Fold); err != nil {
+		return nil, err
+	}
+	return table, nil
+}
+
+// EachInOverlay calls f with every entry of the overlay that can be read.
+func (s *Store) EachInOverlay(ctx context.Context, f func(journal.Commit, overlay.Entry)) error {
 	log, err := s.OpenOverlay(ctx)
 	if errors.Is(err, journal.ErrNotFound) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the overlay: %w", err)
+		return fmt.Errorf("open the overlay: %w", err)
 	}
-	table, err := overlay.Fold(ctx, log)
-	return table, errors.Join(err, log.Close())
+	return errors.Join(overlay.Each(ctx, log, f), log.Close())
 }
 
 // ApplyLabels puts the overlay's title, tags and pin of a task into the task's row. It may be called again.
@@ -198,7 +206,8 @@ func (s *Store) ChangeOverlay(ctx context.Context, f func(overlay.Table, overlay
 		}
 		return log.Barrier(ctx)
 	}
-	table, err := overlay.Fold(ctx, log)
+	table := overlay.Table{}
+	err = overlay.Each(ctx, log, table.Fold)
 	if err == nil {
 		err = s.repairDeletions(ctx, table, log.Epoch(), add)
 	}

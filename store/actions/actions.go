@@ -344,25 +344,14 @@ type overlayActions struct {
 // readOverlay folds the overlay into the actions of each task.
 func readOverlay(ctx context.Context, s *store.Store) (map[overlay.Key]*overlayActions, error) {
 	out := map[overlay.Key]*overlayActions{}
-	log, err := s.OpenOverlay(ctx)
-	if errors.Is(err, journal.ErrNotFound) {
-		return out, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open the overlay: %w", err)
-	}
-	defer log.Close()
-	err = overlay.Each(ctx, log, func(c journal.Commit, e overlay.Entry) {
+	err := s.EachInOverlay(ctx, func(c journal.Commit, e overlay.Entry) {
 		key := overlay.Key{Source: e.Source, ID: e.ID}
 		if out[key] == nil {
 			out[key] = &overlayActions{folders: map[uint64]string{}}
 		}
 		out[key].fold(e, c.Seq, c.At)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, err
 }
 
 func (o *overlayActions) fold(e overlay.Entry, seq uint64, at int64) {

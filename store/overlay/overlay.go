@@ -63,19 +63,12 @@ type Table map[Key]Entry
 // Append adds entries to the overlay with one durable commit.
 type Append func(...Entry) error
 
-// Fold folds an open overlay.
-func Fold(ctx context.Context, log journal.Reader) (Table, error) {
-	out := Table{}
-	err := Each(ctx, log, func(c journal.Commit, e Entry) {
-		if e.Type == Changed || e.Type == Deleted || e.Type == Kept {
-			e.Epoch = c.Epoch
-			out.Add(e, c.At)
-		}
-	})
-	if err != nil {
-		return nil, err
+// Fold folds an entry of a commit in.
+func (t Table) Fold(c journal.Commit, e Entry) {
+	if e.Type == Changed || e.Type == Deleted || e.Type == Kept {
+		e.Epoch = c.Epoch
+		t.Add(e, c.At)
 	}
-	return out, nil
 }
 
 // Each calls f with every entry of an open overlay that can be read.
