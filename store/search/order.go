@@ -189,16 +189,35 @@ func (p *page) fill(ctx context.Context, all []*candidate) error {
 	return release()
 }
 
-// find fills in the hits of a task: the first most of them, or all when most is 0.
-func (p *page) find(ctx context.Context, c *candidate, most int) error {
+// find fills in the hits of a task, the best first: the first most of them, or all when most is 0.
+func (p *page) find(ctx context.Context, c *candidate, most int) (err error) {
 	if c.found {
 		return nil
 	}
-	if err := p.hits(ctx, c, p.parts, most); err != nil {
-		return err
+	if c.known != nil {
+		c.hits, err = p.known(ctx, c.known.ID, most)
+	} else {
+		if c.also != 1<<len(p.also)-1 {
+			c.hits = nil
+		}
+		slices.SortFunc(c.hits, catalog.Rank)
 	}
-	c.count, c.found = len(c.hits), true
-	return nil
+	c.count, c.found = len(c.hits), err == nil
+	return err
+}
+
+// known returns the hits of a task that the catalogue holds.
+func (p *page) known(ctx context.Context, task int64, most int) ([]catalog.Hit, error) {
+	maybe := p.parts[task]
+	if len(maybe) == 0 || slices.ContainsFunc(p.also, func(a also) bool { return len(a.parts[task]) == 0 }) {
+		return nil, nil
+	}
+	for _, a := range p.also {
+		if ok, err := p.snap.Any(ctx, a.parts[task], a.q); err != nil || !ok {
+			return nil, err
+		}
+	}
+	return p.snap.Hits(ctx, maybe, p.words, most)
 }
 
 // give puts the hits of a task on the page.

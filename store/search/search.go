@@ -271,34 +271,6 @@ func (f *search) most(out Result, given int) int {
 	return f.q.Filter.Limit + 1 - len(out.Items) + given
 }
 
-// hits fills in the hits of a candidate, the best first; with most, only that many.
-func (f *search) hits(ctx context.Context, c *candidate, parts map[int64][]catalog.Part, most int) error {
-	if c.known == nil {
-		if c.also != 1<<len(f.also)-1 {
-			c.hits = nil
-		}
-		slices.SortFunc(c.hits, catalog.Rank)
-		return nil
-	}
-	maybe := parts[c.known.ID]
-	if len(maybe) == 0 {
-		return nil
-	}
-	for _, a := range f.also {
-		if len(a.parts[c.known.ID]) == 0 {
-			return nil
-		}
-	}
-	for _, a := range f.also {
-		if ok, err := f.snap.Any(ctx, a.parts[c.known.ID], a.q); err != nil || !ok {
-			return err
-		}
-	}
-	var err error
-	c.hits, err = f.snap.Hits(ctx, maybe, f.words, most)
-	return err
-}
-
 // goneOf returns the keys of tasks whose folders are gone, and of those that had no folder and are not listed. Other
 // tasks that were not found are in storages that this list left out, or that cannot be reached.
 func goneOf(rest map[string]catalog.Task, tasks *store.Candidates) (gone []string) {
