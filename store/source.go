@@ -182,34 +182,21 @@ func (s *Store) TasksLost() bool {
 // left returns the tasks that were continued in storages that are no longer configured, and whose folders are gone:
 // only their journals are left. A folder that still exists belongs to its storage, and lists show it again when that
 // is configured.
-func (s *Store) left(ctx context.Context, list []Source) []Source {
-	dirs, err := names(s.AdoptedDir(""))
-	if err != nil {
-		return nil
-	}
-	var out []Source
-	for _, name := range dirs {
-		if slices.ContainsFunc(list, func(src Source) bool { return src.Name == name }) {
+func (s *Store) left(ctx context.Context, list []Source) (out []Source) {
+	for _, r := range s.adoptedLogs() {
+		if slices.ContainsFunc(list, func(src Source) bool { return src.Name == r.Source }) {
 			continue
 		}
-		src := Source{Name: name, Path: s.AdoptedDir(name), gone: map[string]Ref{}}
-		ids, err := names(src.Path)
-		if err != nil {
+		if r.Dir, r.Tool = s.adoptedFrom(ctx, r); r.Dir == "" || exists(r.Dir, "") {
 			continue
 		}
-		for _, id := range ids {
-			log := filepath.Join(src.Path, id)
-			dir, tool := s.adoptedFrom(ctx, Ref{Log: log})
-			if dir == "" || exists(dir, "") {
-				continue
-			}
-			src.Tool = tool
-			src.gone[id] = Ref{ID: id, Source: name, Tool: tool, Dir: dir, Log: log}
-			src.ids = append(src.ids, id)
+		if n := len(out); n == 0 || out[n-1].Name != r.Source {
+			out = append(out, Source{Name: r.Source, Path: s.AdoptedDir(r.Source), gone: map[string]Ref{}})
 		}
-		if len(src.ids) > 0 {
-			out = append(out, src)
-		}
+		src := &out[len(out)-1]
+		src.Tool = r.Tool
+		src.gone[r.ID] = r
+		src.ids = append(src.ids, r.ID)
 	}
 	return out
 }
