@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -161,15 +162,22 @@ func title(s *task.State) (string, error) {
 	return infer.Title(s), nil
 }
 
+// newestRows yields the rows of the user's history from its end, without resume questions.
+func newestRows(s *task.State) iter.Seq[*task.Message] {
+	return func(yield func(*task.Message) bool) {
+		for _, m := range slices.Backward(s.UI()) {
+			kind := m.Kind()
+			if kind != "ask:resume_task" && kind != "ask:resume_completed_task" && !yield(m) {
+				return
+			}
+		}
+	}
+}
+
 // rooTS returns the time of the last row that is not a resume question.
 func rooTS(s *task.State) int64 {
-	ui := s.UI()
-	for i := len(ui) - 1; i >= 0; i-- {
-		switch ui[i].Kind() {
-		case "ask:resume_task", "ask:resume_completed_task":
-			continue
-		}
-		if ts := ui[i].TS(); ts > 0 {
+	for m := range newestRows(s) {
+		if ts := m.TS(); ts > 0 {
 			return ts
 		}
 	}
@@ -233,16 +241,13 @@ func wentOnElsewhere(s *task.State) bool {
 
 // foreignStatus derives the status from the last rows, as Roo does.
 func foreignStatus(s *task.State, origin string) string {
-	ui := s.UI()
-	for i := len(ui) - 1; i >= 0; i-- {
-		switch ui[i].Kind() {
-		case "ask:resume_task", "ask:resume_completed_task":
-			continue
+	for m := range newestRows(s) {
+		switch m.Kind() {
 		case "ask:completion_result":
 			return "completed"
 		case "say:completion_result":
 			// Roo's two files are saved one after the other, and its CLI ends without asking.
-			if s.Completes() || origin == roofmt.CLIOrigin && !ui[i].Partial() {
+			if s.Completes() || origin == roofmt.CLIOrigin && !m.Partial() {
 				return "completed"
 			}
 		}
