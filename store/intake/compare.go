@@ -39,14 +39,16 @@ type Change struct {
 	Replied bool     // a reply of the model is new in it
 }
 
-// note records which calls have a result, and whether the model replied, in new elements of the API history.
-func (c *Change) note(h task.History, elements [][]byte, list ...[]int) {
-	if h != task.API {
-		return
-	}
-	for _, i := range slices.Concat(list...) {
-		c.Answers = append(c.Answers, foreign.ResultsIn(elements[i])...)
-		c.Replied = c.Replied || roofmt.APIMessage(elements[i]).Role() == "assistant"
+// takeIn makes the event that takes in some elements of a history file. It notes which calls have a result in them, and
+// whether the model replied.
+func (c *Change) takeIn(doc *roofmt.Document, h task.History, m foreign.Match, elements [][]byte, list []int) {
+	c.Event = &task.ForeignImported{History: h, Blob: doc.Source, Size: doc.SourcePrint.Size, Rows: m.Rows}
+	for _, i := range list {
+		c.Event.Rows[i].Off, c.Event.Rows[i].Len = doc.Spans[i].Off, doc.Spans[i].Len
+		if h == task.API {
+			c.Answers = append(c.Answers, foreign.ResultsIn(elements[i])...)
+			c.Replied = c.Replied || roofmt.APIMessage(elements[i]).Role() == "assistant"
+		}
 	}
 }
 
@@ -156,12 +158,7 @@ func judge(doc *roofmt.Document, h task.History, ours []*task.Message, derived [
 		change.Refused = fmt.Sprintf("it lacks %d messages that Roost has (another window wrote it from its memory)", change.Lacking)
 		return change, true
 	}
-	event := task.ForeignImported{History: h, Blob: doc.Source, Size: doc.SourcePrint.Size, Rows: m.Rows}
-	for _, i := range slices.Concat(m.Added, m.Changed) {
-		event.Rows[i].Off, event.Rows[i].Len = doc.Spans[i].Off, doc.Spans[i].Len
-	}
-	change.Event = &event
-	change.note(h, elements, m.Added, m.Changed)
+	change.takeIn(doc, h, m, elements, slices.Concat(m.Added, m.Changed))
 	return change, true
 }
 
@@ -233,8 +230,8 @@ func rewoundElsewhere(s *task.State, folder *roofmt.Folder, w projection.Waterma
 	out := []Change{{File: ui.doc.Name, Rewound: &e, Lacking: len(ui.gone) + len(api.gone)}}
 	for _, side := range []side{ui, api} {
 		if len(side.added) > 0 {
-			change := Change{File: side.doc.Name, Event: side.event(), Added: len(side.added)}
-			change.note(side.h, side.left, side.added)
+			change := Change{File: side.doc.Name, Added: len(side.added)}
+			change.takeIn(side.doc, side.h, side.match, side.left, side.added)
 			out = append(out, change)
 		}
 	}
@@ -311,15 +308,6 @@ func cutSide(ours []*task.Message, h task.History, derived []byte, doc *roofmt.D
 		}
 	}
 	return s, true
-}
-
-// event returns the event that takes in the new elements.
-func (s side) event() *task.ForeignImported {
-	e := &task.ForeignImported{History: s.h, Blob: s.doc.Source, Size: s.doc.SourcePrint.Size, Rows: s.match.Rows}
-	for _, i := range s.added {
-		e.Rows[i].Off, e.Rows[i].Len = s.doc.Spans[i].Off, s.doc.Spans[i].Len
-	}
-	return e
 }
 
 // elementsIn reads all elements of a file, except a last one that equals derived, the turn with which a task that waits
