@@ -24,22 +24,6 @@ import (
 // tasks end at the same time, each may change it once during another one's attempt.
 const indexTries = 500
 
-// retried changes the index, and tries again when another process changed it since it was read.
-func (x *Index) retried(ctx context.Context, change func() error) error {
-	for try := range indexTries {
-		err := change()
-		if !errors.Is(err, roofmt.ErrChanged) {
-			return err
-		}
-		select { // a random pause, so that not all processes read it again at the same time
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(rand.N(time.Duration(min(try, 10)+1) * time.Millisecond)):
-		}
-	}
-	return fmt.Errorf("history index of %s: %w, again and again", x.tasks, roofmt.ErrChanged)
-}
-
 // Index is Roo's history index in Roost's own root, so that a copied root works in an editor. Roost does not read it.
 // For the index of another tool's storage see Unlist.
 //
@@ -61,9 +45,9 @@ func NewIndex(tasks string, folders func() ([]string, error), now func() int64) 
 }
 
 type indexWrite struct {
-	items []indexItem
-	done  chan struct{}
-	err   error
+	ids  []string
+	done chan struct{}
+	err  error
 }
 
 type indexItem struct {
@@ -73,8 +57,7 @@ type indexItem struct {
 
 // Put puts a task's history item into the index.
 func (x *Index) Put(ctx context.Context, id string) error {
-	item, ok := readItem(filepath.Join(x.tasks, id), id)
-	if !ok {
+	if _, ok := readItem(filepath.Join(x.tasks, id), id); !ok {
 		return nil // nothing was projected yet
 	}
 	x.mu.Lock()
@@ -83,7 +66,7 @@ func (x *Index) Put(ctx context.Context, id string) error {
 		w = &indexWrite{done: make(chan struct{})}
 		x.next = w
 	}
-	w.items = append(w.items, indexItem{id, item})
+	w.ids = append(w.ids, id)
 	first := !x.writing
 	x.writing = true
 	x.mu.Unlock()
@@ -142,15 +125,31 @@ func (x *Index) write(ctx context.Context) {
 		if w == nil {
 			return
 		}
-		w.err = x.retried(ctx, func() error { return x.put(ctx, w.items, true) })
+		w.err = x.put(ctx, w.ids, true)
 		close(w.done)
 	}
 }
 
-// put puts items into the index; sweep also takes out the entries of tasks whose folders are gone. It builds a missing or
+// put puts the history items of tasks into the index, and tries again when another process changed it since it was read.
+func (x *Index) put(ctx context.Context, ids []string, sweep bool) error {
+	for try := range indexTries {
+		err := x.putOnce(ctx, x.items(ids), sweep)
+		if !errors.Is(err, roofmt.ErrChanged) {
+			return err
+		}
+		select { // a random pause, so that not all processes read it again at the same time
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(rand.N(time.Duration(min(try, 10)+1) * time.Millisecond)):
+		}
+	}
+	return fmt.Errorf("history index of %s: %w, again and again", x.tasks, roofmt.ErrChanged)
+}
+
+// putOnce puts items into the index; sweep also takes out the entries of tasks whose folders are gone. It builds a missing or
 // broken index again from the folders: the index is derived. The file, also a broken one, is replaced only if it is
 // still as it was read: another process may be building the index now.
-func (x *Index) put(ctx context.Context, items []indexItem, sweep bool) error {
+func (x *Index) putOnce(ctx context.Context, items []indexItem, sweep bool) error {
 	index, err := roofmt.ReadIndex(x.tasks)
 	if err != nil && !errors.Is(err, roofmt.ErrIndex) {
 		return err
@@ -238,14 +237,10 @@ func readItem(dir, id string) ([]byte, bool) {
 
 // Update puts the history items of many tasks into the index with one write: one write for each task would cost the
 // square of their number.
-func (x *Index) Update(ctx context.Context, ids []string) error {
-	return x.retried(ctx, func() error { return x.put(ctx, x.items(ids), false) })
-}
+func (x *Index) Update(ctx context.Context, ids []string) error { return x.put(ctx, ids, false) }
 
 // Sweep removes the entries of the index whose task folders are gone.
-func (x *Index) Sweep(ctx context.Context) error {
-	return x.retried(ctx, func() error { return x.put(ctx, nil, true) })
-}
+func (x *Index) Sweep(ctx context.Context) error { return x.put(ctx, nil, true) }
 
 func (x *Index) orphan(entry []byte) bool {
 	id, ok := esjson.GetString(entry, "id")
@@ -289,7 +284,7 @@ func (x *Index) Rebuild(ctx context.Context, unreadable bool) error {
 	if err != nil {
 		return err
 	}
-	return x.retried(ctx, func() error { return x.put(ctx, x.items(ids), true) })
+	return x.put(ctx, ids, true)
 }
 
 // Exists reports whether there is anything at a path.

@@ -54,7 +54,7 @@ func TestTasksThatEndTogetherShareAWriting(t *testing.T) {
 		if x.next == nil {
 			return 0
 		}
-		return len(x.next.items)
+		return len(x.next.ids)
 	}
 	for waiting() < tasks-1 {
 		runtime.Gosched()
