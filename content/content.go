@@ -131,13 +131,8 @@ func (k Key) Hash() Hash { return Hash(hex.EncodeToString(k[:])) }
 
 // Key returns the hash as bytes; an error when it does not have the form of a hash.
 func (h Hash) Key() (k Key, err error) {
-	if len(h) != 2*len(k) {
+	if len(h) != 2*len(k) || strings.Trim(string(h), "0123456789abcdef") != "" {
 		return k, fmt.Errorf("%q is not the name of a content", string(h))
-	}
-	for i := range len(h) {
-		if c := h[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return k, fmt.Errorf("%q is not the name of a content", string(h))
-		}
 	}
 	_, err = hex.Decode(k[:], []byte(h))
 	return k, err
@@ -211,11 +206,7 @@ type Collected struct {
 // added.
 func OwnerName(text string) string {
 	plain := func(i int) bool {
-		if i < 0 || i >= len(text) {
-			return false
-		}
-		c := text[i]
-		return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_'
+		return i >= 0 && i < len(text) && strings.IndexByte(plainInOwner, text[i]) >= 0
 	}
 	var b strings.Builder
 	for i := range len(text) {
@@ -234,14 +225,11 @@ func OwnerName(text string) string {
 	return name
 }
 
+const plainInOwner = "abcdefghijklmnopqrstuvwxyz0123456789-_"
+
 // CheckOwner accepts what OwnerName returns.
 func CheckOwner(name string) error {
-	ok := name != "" && len(name) <= 200 && name[0] != '.'
-	for i := range len(name) {
-		c := name[i]
-		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '%')
-	}
-	if !ok {
+	if name == "" || len(name) > 200 || name[0] == '.' || strings.Trim(name, plainInOwner+".%") != "" {
 		return fmt.Errorf("%q cannot own contents", name)
 	}
 	return nil

@@ -42,6 +42,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/internal/process"
@@ -120,8 +121,8 @@ type Owner interface {
 	// cause; a later Barrier tries again and continues without a gap.
 	Barrier(ctx context.Context) error
 
-	// PutBlob stores a payload and syncs it. Storing the same bytes again costs a read, and repairs a stored payload
-	// that was damaged.
+	// PutBlob stores a payload and syncs it. Storing the same bytes again costs a read and a sync, and repairs a stored
+	// payload that was damaged.
 	PutBlob(ctx context.Context, data []byte) (Hash, error)
 
 	// PutBlobFrom stores all bytes of r, for payloads too big for memory.
@@ -183,16 +184,7 @@ type Hash string
 // Valid reports whether h is a well-formed name. Hashes come from log lines that anyone may have edited, and become
 // paths: check them before use.
 func (h Hash) Valid() bool {
-	if len(h) != 64 {
-		return false
-	}
-	for i := range len(h) {
-		c := h[i]
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return len(h) == 2*sha256.Size && strings.Trim(string(h), "0123456789abcdef") == ""
 }
 
 // Errors of opening a journal.
