@@ -99,27 +99,11 @@ func (o *owner) haveBlob(ctx context.Context, h journal.Hash, size int64) (bool,
 	if fi, err := o.fs.Lstat(path); err != nil || fi.Size() != size || journal.CheckBlob(ctx, o, h) != nil {
 		return false, nil //nolint:nilerr // on any error the caller writes it again
 	}
-	o.blobMu.Lock()
-	known := o.durable[h]
-	o.blobMu.Unlock()
-	if known {
-		return true, nil
-	}
-	return true, o.nameBlob(h, path)
+	return true, o.syncFolder(filepath.Dir(path))
 }
 
-// nameBlob syncs the folder that contains a blob.
-func (o *owner) nameBlob(h journal.Hash, path string) error {
-	if err := o.fs.SyncDir(filepath.Dir(path)); err != nil {
-		return notSaved(o.fs, "sync folder", filepath.Dir(path), err)
-	}
-	o.blobMu.Lock()
-	defer o.blobMu.Unlock()
-	if len(o.durable) > 1<<16 { // forgetting costs a sync, no more
-		clear(o.durable)
-	}
-	o.durable[h] = true
-	return nil
+func (o *owner) syncFolder(dir string) error {
+	return whetherSaved(o.fs, "sync folder", dir, o.fs.SyncDir(dir))
 }
 
 // PutBlobFrom implements journal.Owner.
@@ -159,7 +143,7 @@ func (o *owner) PutBlobFrom(ctx context.Context, r io.Reader) (h journal.Hash, s
 	if err := o.fs.Rename(tmp, path); err != nil {
 		return "", 0, notSaved(o.fs, "write blob", path, err)
 	}
-	return h, size, o.nameBlob(h, path)
+	return h, size, o.syncFolder(filepath.Dir(path))
 }
 
 // fill copies r into f and syncs it.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/journal"
@@ -169,7 +170,7 @@ func advice(fsys FS, path string, cause error) string {
 	case errors.Is(cause, syscall.ENOSPC):
 		space := ""
 		if free, total, err := fsys.FreeSpace(filepath.Dir(path)); err == nil && total > 0 {
-			space = fmt.Sprintf(", %s of %s free", bytesText(free), bytesText(total))
+			space = fmt.Sprintf(", %s of %s free", api.SizeText(int64(free)), api.SizeText(int64(total))) //nolint:gosec // no disk is so large
 		}
 		return "the disk is full" + space + "; make room"
 	case errors.Is(cause, syscall.EDQUOT):
@@ -188,16 +189,4 @@ func advice(fsys FS, path string, cause error) string {
 		return "the disk took only a part of it"
 	}
 	return "the disk refused"
-}
-
-func bytesText(n uint64) string {
-	switch {
-	case n >= 10<<30:
-		return fmt.Sprintf("%d GB", n>>30)
-	case n >= 10<<20:
-		return fmt.Sprintf("%d MB", n>>20)
-	case n >= 10<<10:
-		return fmt.Sprintf("%d KB", n>>10)
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

@@ -153,23 +153,23 @@ func headSum(f io.ReaderAt, n int64) (uint32, error) {
 }
 
 // lineAt reads the line that starts at off and checks that it is the commit seq.
-func lineAt(f io.ReaderAt, off, limit int64, seq uint64) ([]byte, error) {
+func lineAt(f io.ReaderAt, off, limit int64, seq uint64) error {
 	if off < 0 || off >= limit {
-		return nil, errNoIndex
+		return errNoIndex
 	}
 	s := newLines(f, off, limit)
 	s.size = 16 << 10
 	l, err := s.next()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !l.whole || l.text == nil {
-		return nil, errNoIndex
+		return errNoIndex
 	}
 	if got, _, err := journal.CheckCommit(l.text); err != nil || got != seq {
-		return nil, errNoIndex
+		return errNoIndex
 	}
-	return l.text, nil
+	return nil
 }
 
 // openIdx opens journal.idx and verifies it against the log up to limit. A file that is missing, foreign or damaged
@@ -206,7 +206,7 @@ func (r *reader) loadIndex(limit int64) index {
 		return none
 	}
 	end := x.Spots[len(x.Spots)-1]
-	if _, err := lineAt(r.log, end.Off, limit, end.Seq); err != nil {
+	if err := lineAt(r.log, end.Off, limit, end.Seq); err != nil {
 		return none
 	}
 	none.chain.Resume(x.Chain)
@@ -302,7 +302,7 @@ func (r *reader) snapshot(limit int64) (s journal.Snapshot, err error) {
 func (r *reader) commitSum(x index, seq uint64, limit int64) (sum uint32, ok bool) {
 	sp, i := x.before(seq)
 	if i >= 0 {
-		if _, err := lineAt(r.log, sp.Off, limit, sp.Seq); err != nil {
+		if err := lineAt(r.log, sp.Off, limit, sp.Seq); err != nil {
 			return 0, false
 		}
 	}

@@ -73,12 +73,10 @@ type owner struct {
 
 	proof journal.Proof // of the log as it was taken over
 
-	blobMu  sync.Mutex
-	durable map[journal.Hash]bool // blobs whose names are known to be synced
-	saveMu  sync.Mutex            // one index at a time
-	saved   int                   // spots in the index as last written
-	once    sync.Once
-	end     error
+	saveMu sync.Mutex // one index at a time
+	saved  int        // spots in the index as last written
+	once   sync.Once
+	end    error
 }
 
 var _ journal.Owner = (*owner)(nil)
@@ -98,9 +96,7 @@ func own(ctx context.Context, dir string, opt Options) (_ *owner, err error) {
 			return nil, err
 		}
 	}
-	o := &owner{
-		opt: opt, path: filepath.Join(dir, logName), durable: map[journal.Hash]bool{},
-	}
+	o := &owner{opt: opt, path: filepath.Join(dir, logName)}
 	defer func() {
 		if err != nil {
 			o.release()
@@ -116,8 +112,8 @@ func own(ctx context.Context, dir string, opt Options) (_ *owner, err error) {
 		return nil, notSaved(fsys, "open", o.path, err)
 	}
 	// Always: an owner before us may have died between making and syncing them.
-	if err := fsys.SyncDir(dir); err != nil {
-		return nil, notSaved(fsys, "sync folder", dir, err)
+	if err := whetherSaved(fsys, "sync folder", dir, fsys.SyncDir(dir)); err != nil {
+		return nil, err
 	}
 	if o.reader, err = openReader(fsys, dir, opt.Known); err != nil {
 		return nil, err

@@ -302,13 +302,17 @@ func decode(l rawLine) (journal.Commit, error) {
 	return c, err
 }
 
+// load reads the stored index, once.
+func (r *reader) load(limit int64) {
+	if !r.idx.loaded {
+		r.idx.index, r.idx.loaded = r.loadIndex(limit), true
+	}
+}
+
 // refresh brings the index up to limit.
 func (r *reader) refresh(ctx context.Context, limit int64) error {
 	x := &r.idx
-	if !x.loaded {
-		x.index = r.loadIndex(limit)
-		x.loaded = true
-	}
+	r.load(limit)
 	if x.off >= limit {
 		return nil
 	}
@@ -369,13 +373,10 @@ func (r *reader) start(from uint64, limit int64) cursor {
 	}
 	r.idx.Lock()
 	defer r.idx.Unlock()
-	if !r.idx.loaded {
-		r.idx.index = r.loadIndex(limit)
-		r.idx.loaded = true
-	}
+	r.load(limit)
 	for sp, i := r.idx.before(from); i >= 0; i-- {
 		sp = r.idx.spots[i]
-		if _, err := lineAt(r.log, sp.Off, limit, sp.Seq); err == nil {
+		if err := lineAt(r.log, sp.Off, limit, sp.Seq); err == nil {
 			return cursorAt(sp, i, from)
 		}
 	}
