@@ -83,13 +83,10 @@ func migrate(ctx context.Context, c *conn, to int) error {
 			return nil
 		}
 		if version == 0 {
-			if _, err := tx.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS roost`); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, `CREATE TABLE roost.schema_version (version bigint NOT NULL)`); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, `INSERT INTO roost.schema_version VALUES (0)`); err != nil {
+			if _, err := tx.Exec(ctx, `
+CREATE SCHEMA IF NOT EXISTS roost;
+CREATE TABLE roost.schema_version (version bigint NOT NULL);
+INSERT INTO roost.schema_version VALUES (0)`); err != nil {
 				return err
 			}
 		}
