@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -112,7 +113,6 @@ type reading struct {
 	relied  []int // entries that were not known to be in the user's git objects
 	gone    []int
 	trouble error
-	err     error
 }
 
 // readAll reads files whose content is not known for certain, and keeps contents that exist nowhere else.
@@ -208,32 +208,19 @@ func (k *Keeper) locate(ctx context.Context, e *entry) bool {
 }
 
 func (r *reading) work(jobs []int) error {
-	if len(jobs) == 0 {
-		return nil
-	}
-	next := make(chan int)
 	var wg sync.WaitGroup
+	var next atomic.Int64 // of jobs
 	for range min(workers, len(jobs)) {
 		wg.Go(func() {
 			rd := newReader(r.k.o.MaxFile)
 			g := &openRoot{Root: r.g.Root, folders: map[string]folderState{".": aFolder}}
-			for i := range next {
-				r.one(rd, g, i)
+			for n := next.Add(1) - 1; n < int64(len(jobs)) && r.ctx.Err() == nil; n = next.Add(1) - 1 {
+				r.one(rd, g, jobs[n])
 			}
 		})
 	}
-	for _, i := range jobs {
-		if r.ctx.Err() != nil {
-			break
-		}
-		next <- i
-	}
-	close(next)
 	wg.Wait()
-	if err := r.ctx.Err(); err != nil {
-		return err
-	}
-	return r.err
+	return r.ctx.Err()
 }
 
 // one reads one entry. Only one worker uses an entry.
