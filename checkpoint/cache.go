@@ -163,16 +163,6 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// surveyed returns the contents in the store of a folder that the newest survey relies on.
-func surveyed(dir string) []content.Hash {
-	data, err := os.ReadFile(filepath.Join(dir, cacheName))
-	if err != nil {
-		return nil
-	}
-	list, _ := decodeCache(data)
-	return storedHere(list)
-}
-
 // The survey before a command is also a file with the objects, one for each running command: when the program is
 // killed with the command, a comparison with that file finds what the command changed. It is removed when the
 // command's outcome is recorded. The newest survey cannot serve for that, because any task of the workspace replaces
@@ -230,25 +220,22 @@ func ForgetCalls(dir, owner string) {
 	}
 }
 
-// relied returns the contents in the store of a folder that surveys of running or interrupted commands rely on.
+// relied returns the contents in the store of a folder on which its surveys rely: the newest one, and those of running
+// or interrupted commands.
 func relied(dir string) (hashes []content.Hash) {
-	for _, name := range befores(dir, beforeName) {
+	for _, name := range append(befores(dir, beforeName), filepath.Join(dir, cacheName)) {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			continue
 		}
+		list, _ := decodeCache(data)
 		if base, ok := decodeBefore(data, ""); ok {
-			hashes = append(hashes, storedHere(base.list)...)
+			list = base.list
 		}
-	}
-	return hashes
-}
-
-// storedHere returns the contents of a list that are in the store.
-func storedHere(list []entry) (hashes []content.Hash) {
-	for i := range list {
-		if e := &list[i]; e.held == ours {
-			hashes = append(hashes, e.hash())
+		for i := range list {
+			if e := &list[i]; e.held == ours {
+				hashes = append(hashes, e.hash())
+			}
 		}
 	}
 	return hashes

@@ -151,9 +151,6 @@ func (c *Contents) begin(ctx context.Context) (content.Batch, error) {
 	return c.store.Begin(ctx)
 }
 
-// carryBatch bounds the bytes of an earlier version's contents in one batch of carryOver.
-const carryBatch = 64 << 20
-
 // carryOver copies everything that an earlier version kept, gives the tasks their contents, makes earlier versions
 // refuse the folder and removes their store. It can be repeated after a kill at any moment. A store with unreadable
 // contents stays beside the new one, for reading, until no task owns any of its contents.
@@ -216,19 +213,9 @@ func copyBlobs(ctx context.Context, old *gitstore.Store, s content.Store) (hashe
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() { b.Discard() }()
+	defer b.Discard()
 	hashes = map[string]content.Hash{}
-	room := carryBatch
 	unread, err = old.Blobs(ctx, func(name string, data []byte) (err error) {
-		if room -= len(data); room < 0 {
-			room = carryBatch
-			if err = b.Close(); err == nil {
-				b, err = s.Begin(ctx)
-			}
-			if err != nil {
-				return err
-			}
-		}
 		hashes[name], err = b.Add(data)
 		return err
 	})

@@ -362,7 +362,7 @@ func (c *Contents) Collect(ctx context.Context, dry, surveys bool, without ...st
 	}
 	o := content.CollectOptions{DryRun: dry, Without: without}
 	if surveys {
-		o.Keep = func() ([]content.Hash, error) { return append(surveyed(c.dir), relied(c.dir)...), nil }
+		o.Keep = func() ([]content.Hash, error) { return relied(c.dir), nil }
 	}
 	done, err = c.store.Collect(ctx, o)
 	if carried > 0 && err == nil && dry {
