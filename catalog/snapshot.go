@@ -71,7 +71,23 @@ func (s *Snapshot) Parts(ctx context.Context, q Query) (map[int64][]Part, error)
 // Hits returns the messages of a task's parts that hold a query, in the order of Rank. It returns the first most
 // hits, or all when most is 0, and does not read parts whose hits cannot be among them.
 func (s *Snapshot) Hits(ctx context.Context, parts []Part, q Query, most int) ([]Hit, error) {
-	var out []Hit
+	out, err := s.read(ctx, parts, q, func(found []Hit, next Part) bool { return most > 0 && enough(found, next.First, most) })
+	slices.SortFunc(out, Rank)
+	if most > 0 && len(out) > most {
+		out = out[:most]
+	}
+	return out, err
+}
+
+// Any reports whether a message in some parts is a hit of a query.
+func (s *Snapshot) Any(ctx context.Context, parts []Part, q Query) (bool, error) {
+	out, err := s.read(ctx, parts, q, func(found []Hit, _ Part) bool { return len(found) > 0 })
+	return len(out) > 0, err
+}
+
+// read returns the hits in parts, in their order. It ends when stop says so before the next part; with an error it returns
+// no hits.
+func (s *Snapshot) read(ctx context.Context, parts []Part, q Query, stop func(found []Hit, next Part) bool) (out []Hit, err error) {
 	r, i := reader{q: q}, 0
 	for body, err := range s.texts.Bodies(ctx, parts) {
 		if err == nil {
@@ -80,33 +96,11 @@ func (s *Snapshot) Hits(ctx context.Context, parts []Part, q Query, most int) ([
 		if err != nil {
 			return nil, fmt.Errorf("read the catalogue: part %d: %w", parts[i].ID, err)
 		}
-		if i++; most > 0 && i < len(parts) && enough(out, parts[i].First, most) {
+		if i++; i < len(parts) && stop(out, parts[i]) {
 			break
 		}
 	}
-	slices.SortFunc(out, Rank)
-	if most > 0 && len(out) > most {
-		out = out[:most]
-	}
 	return out, nil
-}
-
-// Any reports whether a message in some parts is a hit of a query.
-func (s *Snapshot) Any(ctx context.Context, parts []Part, q Query) (bool, error) {
-	r, i := reader{q: q}, 0
-	for body, err := range s.texts.Bodies(ctx, parts) {
-		var hits []Hit
-		if err == nil {
-			hits, err = r.hits(nil, body)
-		}
-		if err != nil {
-			return false, fmt.Errorf("read the catalogue: part %d: %w", parts[i].ID, err)
-		}
-		if i++; len(hits) > 0 {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // enough reports whether no hit at this place or behind it can be among the first most hits, or a twin of one of
