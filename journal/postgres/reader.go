@@ -102,7 +102,7 @@ func (r *reader) Read(ctx context.Context, from uint64) iter.Seq2[journal.Commit
 			yield(journal.Commit{}, err)
 			return
 		}
-		r.forward(ctx, max(from, 1), head, r.decoding(yield))
+		r.walk(ctx, max(from, 1), head, false, r.decoding(yield))
 	}
 }
 
@@ -117,36 +117,49 @@ func (r *reader) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line,
 			yield(journal.Line{}, err)
 			return
 		}
-		r.forward(ctx, max(from, 1), head, yield)
+		r.walk(ctx, max(from, 1), head, false, yield)
 	}
 }
 
-// forward yields the lines of the commits [from, head], and returns the commit to continue with.
-func (r *reader) forward(ctx context.Context, from, head uint64, yield func(journal.Line, error) bool) (next uint64, more bool) {
-	for rows := firstRows; from <= head; rows = min(2*rows, mostRows) {
-		batch, err := r.lines(ctx, from, head, rows, false)
+// walk yields the lines of the commits [from, to], in reverse if backward; in place of a lost commit, an error. It returns
+// the commit to continue with, and whether the caller wants more.
+func (r *reader) walk(ctx context.Context, from, to uint64, backward bool, yield func(journal.Line, error) bool) (at uint64, more bool) {
+	if from > to {
+		return from, true
+	}
+	at, end, step := from, to+1, uint64(1)
+	if backward {
+		at, end, step = to, from-1, -step
+	}
+	for rows := firstRows; at != end; rows = min(2*rows, mostRows) {
+		low, high := at, to
+		if backward {
+			low, high = from, at
+		}
+		batch, err := r.lines(ctx, low, high, rows, backward)
 		if err != nil {
 			yield(journal.Line{}, err)
-			return from, false
+			return at, false
+		}
+		if len(batch) == 0 {
+			batch = []journal.Line{{Seq: end}} // everything before it is lost
 		}
 		for _, l := range batch {
-			for ; from < l.Seq; from++ {
-				if !yield(journal.Line{}, lost(from)) {
-					return from, false
+			for ; at != l.Seq; at += step {
+				if !yield(journal.Line{}, lost(at)) {
+					return at, false
 				}
 			}
+			if at == end {
+				break
+			}
 			if !yield(l, nil) {
-				return from, false
+				return at, false
 			}
-			from++
-		}
-		for ; len(batch) == 0 && from <= head; from++ {
-			if !yield(journal.Line{}, lost(from)) {
-				return from, false
-			}
+			at += step
 		}
 	}
-	return from, true
+	return at, true
 }
 
 // decoding returns a function that decodes lines and yields their commits.
@@ -170,30 +183,7 @@ func (r *reader) ReadBackward(ctx context.Context, before uint64) iter.Seq2[jour
 		if before > 0 {
 			head = min(head, before-1)
 		}
-		for rows := firstRows; head > 0; rows = min(2*rows, mostRows) {
-			batch, err := r.lines(ctx, 1, head, rows, true)
-			if err != nil {
-				yield(journal.Commit{}, err)
-				return
-			}
-			if len(batch) == 0 {
-				batch = []journal.Line{{}} // everything before it is lost
-			}
-			for _, l := range batch {
-				for ; head > l.Seq; head-- {
-					if !yield(journal.Commit{}, lost(head)) {
-						return
-					}
-				}
-				if l.Seq == 0 {
-					return
-				}
-				if !yield(r.decoded(l)) {
-					return
-				}
-				head--
-			}
-		}
+		r.walk(ctx, 1, head, true, r.decoding(yield))
 	}
 }
 
@@ -252,7 +242,7 @@ func (r *reader) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Comm
 				yield(journal.Commit{}, err)
 				return
 			}
-			next, more := r.forward(ctx, from, head, r.decoding(yield))
+			next, more := r.walk(ctx, from, head, false, r.decoding(yield))
 			if !more {
 				return
 			}
@@ -270,25 +260,25 @@ func (r *reader) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Comm
 func (r *reader) proven(ctx context.Context, head uint64) (*journal.Chain, error) {
 	chain, base := journal.NewChain(r.seal), journal.BaseOf(r.bases, head+1)
 	chain.Unsigned = base.Seq
-	for from, rows := base.Seq+1, firstRows; from <= head; rows = min(2*rows, mostRows) {
-		batch, err := r.lines(ctx, from, head, rows, false)
-		if err != nil {
-			return nil, err
+	last := base.Seq
+	var failed error
+	r.walk(ctx, base.Seq+1, head, false, func(l journal.Line, err error) bool {
+		if _, gone := errors.AsType[*journal.DamageError](err); gone {
+			return true
 		}
-		if len(batch) == 0 {
-			chain.Cut = true
-			break
+		if failed = err; err != nil {
+			return false
 		}
-		for _, l := range batch {
-			if _, _, err := journal.CheckCommit(l.Text); err != nil {
-				chain.Altered = l.Seq // a line that is no commit
-				continue
-			}
+		last = l.Seq
+		if _, _, err := journal.CheckCommit(l.Text); err != nil {
+			chain.Altered = l.Seq // a line that is no commit
+		} else {
 			chain.Take(l.Seq, l.Text)
 		}
-		from = batch[len(batch)-1].Seq + 1
-	}
-	return chain, nil
+		return true
+	})
+	chain.Cut = last < head
+	return chain, failed
 }
 
 // Proof implements journal.Prover.
@@ -301,8 +291,5 @@ func (r *reader) Proof(ctx context.Context) (journal.Proof, error) {
 		return journal.Proof{}, err
 	}
 	chain, err := r.proven(ctx, head)
-	if err != nil {
-		return journal.Proof{}, err
-	}
-	return chain.Proof, nil
+	return chain.Proof, err
 }
