@@ -186,16 +186,11 @@ func (u *userGit) check(ctx context.Context, ids [][20]byte) (lost map[[20]byte]
 	lost = api.SetOf(ids)
 	git := u.find()
 	for _, r := range u.repos {
-		var ask bytes.Buffer
-		for _, id := range ids {
-			if lost[id] && r.blobs[id] {
-				ask.WriteString(hex.EncodeToString(id[:]) + "\n")
-			}
-		}
+		ask := question(ids, func(id [20]byte) bool { return lost[id] && r.blobs[id] })
 		if ask.Len() == 0 {
 			continue
 		}
-		out, err := run(ctx, git, r.dir, &ask, "cat-file", "--batch-check=%(objectname) %(objecttype)", "--buffer")
+		out, err := run(ctx, git, r.dir, ask, "cat-file", "--batch-check=%(objectname) %(objecttype)", "--buffer")
 		if err != nil {
 			continue
 		}
@@ -217,6 +212,17 @@ func (u *userGit) check(ctx context.Context, ids [][20]byte) (lost map[[20]byte]
 	return lost
 }
 
+// question asks git cat-file for those of the contents that wanted selects.
+func question(ids [][20]byte, wanted func([20]byte) bool) *bytes.Buffer {
+	var ask bytes.Buffer
+	for _, id := range ids {
+		if wanted(id) {
+			ask.WriteString(hex.EncodeToString(id[:]) + "\n")
+		}
+	}
+	return &ask
+}
+
 // copy passes to take, one by one, the contents that a repository has. If take does not read a content to its end,
 // copy skips the rest.
 func (u *userGit) copy(ctx context.Context, ids [][20]byte, take func(id [20]byte, size int64, r io.Reader) error) error {
@@ -226,13 +232,7 @@ func (u *userGit) copy(ctx context.Context, ids [][20]byte, take func(id [20]byt
 		if len(left) == 0 || git == "" {
 			break
 		}
-		var ask bytes.Buffer
-		for _, id := range ids {
-			if left[id] {
-				ask.WriteString(hex.EncodeToString(id[:]) + "\n")
-			}
-		}
-		if err := r.copy(ctx, git, &ask, func(id [20]byte, size int64, from io.Reader) error {
+		if err := r.copy(ctx, git, question(ids, func(id [20]byte) bool { return left[id] }), func(id [20]byte, size int64, from io.Reader) error {
 			if !left[id] {
 				return nil // git returned more than was requested
 			}
