@@ -106,12 +106,12 @@ func (k *Keeper) PlanShown(ctx context.Context, list []task.CheckpointSaved, s S
 	if s.Hunk < 1 || s.Hunk > len(d.Hunks) || s.Hash != d.Hunks[s.Hunk-1].Hash {
 		return p, ErrShownChanged
 	}
-	item, err := k.hunkItem(ctx, s, d.Hunks[s.Hunk-1], now, rule, keep)
+	item, err := k.hunkItem(ctx, s, d.Hunks[s.Hunk-1], now, rule)
 	if err != nil {
 		return p, fmt.Errorf("take back a part of %s: %w", s.Path, err)
 	}
 	p.Items = append(p.Items, item)
-	return p, nil
+	return k.Resolve(ctx, p, keep)
 }
 
 // wholeShown plans to give a file the older side of a difference.
@@ -129,7 +129,7 @@ func wholeShown(list []task.CheckpointSaved, s Shown, now api.FileVersion) Item 
 }
 
 // hunkItem plans to restore the lines of one hunk.
-func (k *Keeper) hunkItem(ctx context.Context, s Shown, h api.Hunk, now api.FileVersion, rule Rule, keep bool) (Item, error) {
+func (k *Keeper) hunkItem(ctx context.Context, s Shown, h api.Hunk, now api.FileVersion, rule Rule) (Item, error) {
 	i := Item{Path: s.Path, Now: now, Target: s.From, Act: ActRestore, Conflict: !now.Same(s.To)}
 	kept := func(why string) (Item, error) {
 		i.Act, i.Why = ActKeep, why
@@ -173,10 +173,7 @@ func (k *Keeper) hunkItem(ctx context.Context, s Shown, h api.Hunk, now api.File
 		return kept("these lines are already restored")
 	}
 	i.text = text
-	if !keep {
-		return i, nil
-	}
-	return k.keepText(ctx, i)
+	return i, nil
 }
 
 // without returns the newer text of a difference, with the lines of one hunk as in the older text.
@@ -184,21 +181,6 @@ func without(old, made []byte, h api.Hunk) []byte {
 	x, y := splitLines(old), splitLines(made)
 	from, to := place(h.From, h.FromLines), place(h.To, h.ToLines)
 	return bytes.Join(slices.Concat(y[:to], x[from:from+h.FromLines], y[to+h.ToLines:]), nil)
-}
-
-// keepText makes the text that an item writes durable.
-func (k *Keeper) keepText(ctx context.Context, i Item) (Item, error) {
-	b, err := k.begin(ctx)
-	if err != nil {
-		return i, err
-	}
-	defer b.Discard()
-	id, err := b.Add(i.text)
-	if err != nil {
-		return i, err
-	}
-	i.Target.Blob = string(id)
-	return i, b.Close()
 }
 
 // Preview returns the difference that an item of a plan would make on the disk: its patch, bounded by room in bytes,

@@ -350,10 +350,10 @@ func above(p string, set map[string]bool) bool {
 }
 
 // Resolve adds to a plan what needs the store: which contents still exist, and the results of merges. A file whose
-// merge fails is kept, with the reason. With keep, the merged contents are durable when it returns, as an intent
-// needs; without, for a preview, nothing is written.
+// merge fails is kept, with the reason. With keep, contents that no store holds yet are durable when it returns, as an
+// intent needs; without, for a preview, nothing is written.
 func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (out Plan, err error) {
-	var b content.Batch // for the results of merges; nil for a preview, which must not write
+	var b content.Batch // nil for a preview, which must not write
 	if keep {
 		if b, err = k.begin(ctx); err != nil {
 			return out, fmt.Errorf("merge files: %w", err)
@@ -361,8 +361,8 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (out Plan, err 
 		defer b.Discard()
 	}
 	for _, i := range p.Items {
-		if i.Act == ActMerge {
-			if i, err = k.mergeItem(ctx, i, b); err != nil {
+		if i.Act == ActMerge && i.text == nil {
+			if i, err = k.mergeItem(ctx, i); err != nil {
 				return out, fmt.Errorf("merge %s: %w", i.Path, err)
 			}
 			if i.Act == ActMerge && i.Target.Same(i.Now) && i.Doubt {
@@ -370,6 +370,13 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (out Plan, err 
 			} else if i.Act == ActMerge && i.Target.Same(i.Now) {
 				continue // everything that the task did to it was undone already
 			}
+		}
+		if b != nil && i.text != nil && i.Target.Hash != i.Now.Hash {
+			id, err := b.Add(i.text)
+			if err != nil {
+				return out, fmt.Errorf("keep the new content of %s: %w", i.Path, err)
+			}
+			i.Target.Blob = string(id)
 		}
 		if i.Act.Changes() && present(i.Target) && i.Target.Hash != i.Now.Hash && i.Target.Blob != "" &&
 			i.text == nil && !k.has(ctx, i.Target) {
@@ -386,9 +393,8 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (out Plan, err 
 	return out, nil
 }
 
-// mergeItem removes the task's steps from the content at a path now, newest first. Without a batch it does not keep
-// the result.
-func (k *Keeper) mergeItem(ctx context.Context, i Item, b content.Batch) (Item, error) {
+// mergeItem removes the task's steps from the content at a path now, newest first.
+func (k *Keeper) mergeItem(ctx context.Context, i Item) (Item, error) {
 	kept := func(why string) (Item, error) {
 		i.Act, i.Why = ActKeep, why
 		return i, nil
@@ -431,13 +437,6 @@ func (k *Keeper) mergeItem(ctx context.Context, i Item, b content.Batch) (Item, 
 		at = api.FileVersion{Kind: api.KindFile, Mode: mode, Size: int64(len(text)), Hash: workspace.HashOf(text)}
 	}
 	i.Target = at
-	if text != nil && at.Blob == "" && at.Hash != i.Now.Hash && b != nil {
-		id, err := b.Add(text)
-		if err != nil {
-			return i, err
-		}
-		i.Target.Blob = string(id)
-	}
 	if text == nil {
 		return i.lostUnlessKept(), nil
 	}
