@@ -1,6 +1,7 @@
 package filelog
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -157,9 +158,7 @@ func lineAt(f io.ReaderAt, off, limit int64, seq uint64) error {
 	if off < 0 || off >= limit {
 		return errNoIndex
 	}
-	s := newLines(f, off, limit)
-	s.size = 16 << 10
-	l, err := s.next()
+	l, err := newLines(f, off, limit, 16<<10).next()
 	if err != nil {
 		return err
 	}
@@ -329,76 +328,48 @@ type rawLine struct {
 
 // lines splits [off, limit) of a file into lines.
 type lines struct {
-	f     io.ReaderAt
-	off   int64 // file offset of buf[0]
-	limit int64
-	size  int // bytes per read
-	buf   []byte
-	store []byte
-	eof   bool
+	in   *bufio.Reader
+	off  int64
+	long []byte // the memory for lines that are longer than the buffer of in
 }
 
-func newLines(f io.ReaderAt, off, limit int64) *lines {
-	return &lines{f: f, off: off, limit: limit, size: int(min(chunk, max(0, limit-off)))}
-}
-
-// fill reads more behind buf. It reports false at the end.
-func (s *lines) fill() (bool, error) {
-	at := s.off + int64(len(s.buf))
-	n := min(int64(s.size), s.limit-at)
-	if s.eof || n <= 0 {
-		return false, nil
-	}
-	if cap(s.store)-len(s.buf) < int(n) || cap(s.buf)-len(s.buf) < int(n) {
-		if cap(s.store) < len(s.buf)+int(n) {
-			s.store = make([]byte, max(2*len(s.buf), len(s.buf)+int(n)))
-		}
-		copy(s.store[:cap(s.store)], s.buf) // copy is memmove: overlap is fine
-		s.buf = s.store[:len(s.buf)]
-	}
-	got, err := s.f.ReadAt(s.buf[len(s.buf):len(s.buf)+int(n)], at)
-	s.buf = s.buf[:len(s.buf)+got]
-	if errors.Is(err, io.EOF) {
-		s.eof, err = true, nil // the file became shorter
-	}
-	return got > 0, err
+// newLines returns the lines of [off, limit). It reads size bytes at a time.
+func newLines(f io.ReaderAt, off, limit, size int64) *lines {
+	size = min(size, max(0, limit-off))
+	return &lines{in: bufio.NewReaderSize(io.NewSectionReader(f, off, max(0, limit-off)), int(size)), off: off}
 }
 
 // next returns the next line, or io.EOF. The last one may not be whole.
 func (s *lines) next() (rawLine, error) {
-	searched := 0
-	var dropped int64
+	l := rawLine{off: s.off}
+	s.long = s.long[:0]
 	for {
-		if i := bytes.IndexByte(s.buf[searched:], '\n'); i >= 0 {
-			return s.take(searched+i+1, dropped, true), nil
+		part, err := s.in.ReadSlice('\n')
+		l.length += int64(len(part))
+		goesOn := errors.Is(err, bufio.ErrBufferFull)
+		switch {
+		case l.length > journal.MaxLine: // no commit: let go of it
+			s.long = nil
+		case goesOn || len(s.long) > 0:
+			s.long = append(s.long, part...)
+			l.text = s.long
+		default:
+			l.text = part
 		}
-		searched = len(s.buf)
-		if int64(len(s.buf)) > journal.MaxLine { // no commit: let go of it
-			dropped += int64(len(s.buf))
-			s.off += int64(len(s.buf))
-			s.buf, searched = s.buf[:0], 0
-		}
-		more, err := s.fill()
-		if err != nil {
+		switch {
+		case goesOn:
+			continue
+		case err != nil && !errors.Is(err, io.EOF):
 			return rawLine{}, err
+		case l.length == 0:
+			return rawLine{}, io.EOF
+		case l.length > journal.MaxLine:
+			l.text = nil
 		}
-		if !more {
-			if len(s.buf) == 0 && dropped == 0 {
-				return rawLine{}, io.EOF
-			}
-			return s.take(len(s.buf), dropped, false), nil
-		}
+		l.whole = err == nil
+		s.off += l.length
+		return l, nil
 	}
-}
-
-func (s *lines) take(n int, dropped int64, whole bool) rawLine {
-	l := rawLine{off: s.off - dropped, length: int64(n) + dropped, whole: whole}
-	if dropped == 0 {
-		l.text = s.buf[:n]
-	}
-	s.off += int64(n)
-	s.buf = s.buf[n:]
-	return l
 }
 
 // maxLost bounds how many lost commits one jump of the sequence may claim. A

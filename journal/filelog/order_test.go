@@ -3,6 +3,7 @@ package filelog
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -152,8 +153,7 @@ func TestLinesAreThoseOfTheFile(t *testing.T) {
 		text := []byte(rapid.StringMatching(`[ab\n]{0,200}`).Draw(t, "text"))
 		from := rapid.IntRange(0, len(text)).Draw(t, "from")
 		limit := rapid.IntRange(from, len(text)).Draw(t, "limit")
-		s := newLines(bytes.NewReader(text), int64(from), int64(limit))
-		s.size = rapid.IntRange(1, 30).Draw(t, "read size")
+		s := newLines(bytes.NewReader(text), int64(from), int64(limit), rapid.Int64Range(1, 30).Draw(t, "read size"))
 		var got []string
 		at := int64(from)
 		for {
@@ -181,7 +181,7 @@ func TestLinesAreThoseOfTheFile(t *testing.T) {
 
 // A file that shrinks while it is read ends early; it does not fail or hang.
 func TestLinesOfAFileThatShrank(t *testing.T) {
-	s := newLines(strings.NewReader("a\nb"), 0, 1000)
+	s := newLines(strings.NewReader("a\nb"), 0, 1000, chunk)
 	var got []string
 	for {
 		l, err := s.next()
@@ -192,5 +192,35 @@ func TestLinesOfAFileThatShrank(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"a\n", "b"}, got); diff != "" {
 		t.Fatal(diff)
+	}
+}
+
+// long is a file of one line that is longer than any commit, and a short one.
+type long struct{}
+
+func (long) ReadAt(b []byte, off int64) (int, error) {
+	for i := range b {
+		switch at := off + int64(i); at {
+		case journal.MaxLine + 9, journal.MaxLine + 11:
+			b[i] = '\n'
+		case journal.MaxLine + 12:
+			return i, io.EOF
+		default:
+			b[i] = 'x'
+		}
+	}
+	return len(b), nil
+}
+
+// Of a line that is too long for a commit only its place is kept, and the next line is read.
+func TestLineThatIsTooLong(t *testing.T) {
+	s := newLines(long{}, 0, journal.MaxLine+12, chunk)
+	first, err := s.next()
+	if err != nil || first.text != nil || first.length != journal.MaxLine+10 || !first.whole {
+		t.Errorf("got %d bytes of text, length %d, whole %v, %v; want none of %d, whole", len(first.text), first.length, first.whole, err, journal.MaxLine+10)
+	}
+	second, err := s.next()
+	if err != nil || string(second.text) != "x\n" || second.off != journal.MaxLine+10 {
+		t.Errorf("got %q at %d, %v; want the second line at %d", second.text, second.off, err, journal.MaxLine+10)
 	}
 }

@@ -214,7 +214,7 @@ type item struct {
 
 // walk judges the whole lines in [x.off, limit) and moves x.off behind them.
 func (r *reader) walk(ctx context.Context, off *int64, o *order, limit int64, f func(item) bool) error {
-	s := newLines(r.log, *off, limit)
+	s := newLines(r.log, *off, limit, chunk)
 	for n := 0; ; n++ {
 		if n%64 == 0 {
 			if err := r.check(ctx); err != nil {
