@@ -49,7 +49,7 @@ func (o *owner) save(lines []journal.Line) (head uint64, err error) {
 
 // told notifies followers of what was saved.
 func (o *owner) told(head uint64) {
-	theHub.notify(o.key)
+	theHub.Wake(o.key)
 	if o.published && o.opt.Synced != nil { // without a published length, a notified reader would find nothing
 		o.opt.Synced(o.Epoch(), head, false)
 	}

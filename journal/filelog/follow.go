@@ -23,7 +23,7 @@ const (
 func (r *reader) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
 	return func(yield func(journal.Commit, error) bool) {
 		// First subscribe, then look: what is committed between wakes us.
-		wake, cancel := theHub.subscribe(r.key)
+		wake, cancel := theHub.Subscribe(r.key)
 		defer cancel()
 		if err := r.follow(ctx, from, wake, func() bool { return theHub.owned(r.key) }, yield); err != nil {
 			yield(journal.Commit{}, err)
@@ -77,18 +77,14 @@ func (r *reader) ahead(ctx context.Context) (limit int64, head uint64, err error
 	return limit, head, err
 }
 
-// hub notifies followers in this process that a folder's log has grown.
+// hub holds the followers and the owners of this process, by their folders.
 type hub struct {
-	mu   sync.Mutex // held for moments only: owners come here with each commit
-	dirs map[string]*dirSubs
+	journal.Followers[string]
+	mu     sync.Mutex
+	owners map[string]int
 }
 
-type dirSubs struct {
-	chans  map[chan struct{}]struct{}
-	owners int // owners in this process
-}
-
-var theHub = hub{dirs: map[string]*dirSubs{}}
+var theHub = hub{owners: map[string]int{}}
 
 // dirKey returns the same text for a folder, by whichever path it was reached.
 func dirKey(dir string) string {
@@ -101,61 +97,20 @@ func dirKey(dir string) string {
 	return dir
 }
 
-// change changes the hub's record of a folder.
-func (h *hub) change(key string, by func(*dirSubs)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	d := h.dirs[key]
-	if d == nil {
-		d = &dirSubs{chans: map[chan struct{}]struct{}{}}
-		h.dirs[key] = d
-	}
-	by(d)
-	if len(d.chans) == 0 && d.owners == 0 {
-		delete(h.dirs, key)
-	}
-}
-
 // own adds an owner of the folder in this process, or removes it. It wakes the followers: when the owner has ended,
 // the next one may be another process.
 func (h *hub) own(key string, by int) {
-	h.change(key, func(d *dirSubs) {
-		d.owners += by
-		d.wake()
-	})
+	h.mu.Lock()
+	if h.owners[key] += by; h.owners[key] == 0 {
+		delete(h.owners, key)
+	}
+	h.mu.Unlock()
+	h.Wake(key)
 }
 
-// owned reports whether this process owns the folder's log, and so notifies its followers.
+// owned reports whether this process owns the folder's log, and so wakes its followers.
 func (h *hub) owned(key string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	d := h.dirs[key]
-	return d != nil && d.owners > 0
-}
-
-// notify wakes the folder's followers.
-func (h *hub) notify(key string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.dirs[key].wake()
-}
-
-func (d *dirSubs) wake() {
-	if d == nil {
-		return
-	}
-	for c := range d.chans {
-		select {
-		case c <- struct{}{}:
-		default: // a notification is pending already
-		}
-	}
-}
-
-// subscribe returns a channel that gets a value when an owner in this process has synced a commit of the folder's
-// log. cancel must be called.
-func (h *hub) subscribe(key string) (c <-chan struct{}, cancel func()) {
-	ch := make(chan struct{}, 1)
-	h.change(key, func(d *dirSubs) { d.chans[ch] = struct{}{} })
-	return ch, func() { h.change(key, func(d *dirSubs) { delete(d.chans, ch) }) }
+	return h.owners[key] > 0
 }

@@ -133,8 +133,8 @@ func appendTo(t *testing.T, dir string, b []byte) {
 
 // Followers are woken by an owner in this process, and by its end.
 func TestHubWakesFollowers(t *testing.T) {
-	h := hub{dirs: map[string]*dirSubs{}}
-	wake, cancel := h.subscribe("/x")
+	h := hub{owners: map[string]int{}}
+	wake, cancel := h.Subscribe("/x")
 	woken := func(by string) {
 		t.Helper()
 		select {
@@ -149,7 +149,7 @@ func TestHubWakesFollowers(t *testing.T) {
 		t.Errorf("got owners of /x and /y: %v, %v; want one of /x alone", h.owned("/x"), h.owned("/y"))
 	}
 	for range 2 { // the follower reads nothing between the two
-		h.notify("/x")
+		h.Wake("/x")
 	}
 	woken("two commits")
 	h.own("/x", -1)
@@ -158,7 +158,7 @@ func TestHubWakesFollowers(t *testing.T) {
 		t.Error("got an owner after its end, want none")
 	}
 	cancel()
-	if len(h.dirs) != 0 {
-		t.Errorf("got %v, want nothing left behind", h.dirs)
+	if len(h.owners) != 0 || len(h.Logs()) != 0 {
+		t.Errorf("got %v and %v, want nothing left behind", h.owners, h.Logs())
 	}
 }

@@ -62,7 +62,7 @@ func (j *Journals) Announced() { j.hub.announced() }
 // FollowAnnouncements returns a channel that gets a value when a server has announced something, and the time after
 // which to look even without a value. cancel must be called.
 func (j *Journals) FollowAnnouncements() (wake <-chan struct{}, poll time.Duration, cancel func()) {
-	wake, cancel = j.hub.subscribe(anyJournal)
+	wake, cancel = j.hub.followers.Subscribe(anyJournal)
 	return wake, pollListening, cancel
 }
 
@@ -72,8 +72,8 @@ func (j *Journals) DB() *database.DB { return j.db }
 func (h *hub) announced() {
 	h.mu.Lock()
 	h.dirty[anyJournal] = struct{}{}
-	h.journals[anyJournal].notify()
 	h.mu.Unlock()
+	h.followers.Wake(anyJournal)
 	h.sendSoon()
 }
 

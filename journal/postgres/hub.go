@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/database"
+	"github.com/roost-dev/roost/journal"
 )
 
 const (
@@ -33,49 +34,23 @@ type hub struct {
 	silence   time.Duration // after which a listener connects again
 	listening atomic.Bool
 
-	mu       sync.Mutex
-	journals map[int64]*followed
-	dirty    map[int64]struct{} // journals whose commits other servers do not know of yet
-	pending  announcements
-	sendNow  chan struct{}
-}
+	followers journal.Followers[int64]
 
-// followed is a journal with followers in this process.
-type followed struct {
-	wake map[chan struct{}]struct{}
-	head int64 // the newest commit at the last poll
+	mu      sync.Mutex
+	dirty   map[int64]struct{} // journals whose commits other servers do not know of yet
+	pending announcements
+	sendNow chan struct{}
 }
 
 func newHub(pool *database.DB, warn func(error)) *hub {
 	return &hub{
-		pool:     pool,
-		warn:     warn,
-		server:   uuid.NewString(),
-		silence:  time.Minute,
-		journals: map[int64]*followed{},
-		dirty:    map[int64]struct{}{},
-		pending:  announcements{waiting: map[int64]Synced{}, round: make(chan struct{})},
-		sendNow:  make(chan struct{}, 1),
-	}
-}
-
-// subscribe returns a channel that gets a value after commits of the journal. cancel must be called.
-func (h *hub) subscribe(id int64) (wake <-chan struct{}, cancel func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	c := make(chan struct{}, 1)
-	f := h.journals[id]
-	if f == nil {
-		f = &followed{wake: map[chan struct{}]struct{}{}}
-		h.journals[id] = f
-	}
-	f.wake[c] = struct{}{}
-	return c, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if delete(f.wake, c); len(f.wake) == 0 {
-			delete(h.journals, id)
-		}
+		pool:    pool,
+		warn:    warn,
+		server:  uuid.NewString(),
+		silence: time.Minute,
+		dirty:   map[int64]struct{}{},
+		pending: announcements{waiting: map[int64]Synced{}, round: make(chan struct{})},
+		sendNow: make(chan struct{}, 1),
 	}
 }
 
@@ -87,8 +62,8 @@ func (h *hub) committed(id int64, announce *Synced) {
 	if announce != nil {
 		h.pending.add(id, *announce)
 	}
-	h.journals[id].notify()
 	h.mu.Unlock()
+	h.followers.Wake(id)
 	h.sendSoon()
 }
 
@@ -96,18 +71,6 @@ func (h *hub) sendSoon() {
 	select {
 	case h.sendNow <- struct{}{}:
 	default:
-	}
-}
-
-func (f *followed) notify() {
-	if f == nil {
-		return
-	}
-	for c := range f.wake {
-		select {
-		case c <- struct{}{}:
-		default: // it is to wake already
-		}
 	}
 }
 
@@ -182,7 +145,7 @@ func (h *hub) receive(ctx context.Context) error {
 		case err == nil && payload == word:
 			limit = h.silence
 			h.listening.Store(true)
-			h.wakeAll() // what was committed before the connection listened
+			h.followers.Wake(h.followers.Logs()...) // what was committed before the connection listened
 		case err == nil:
 			h.notified(payload)
 		case h.listening.Load() && errors.Is(err, context.DeadlineExceeded):
@@ -201,25 +164,16 @@ func (h *hub) notified(payload string) {
 	if server == h.server {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	for text := range strings.SplitSeq(list, " ") {
 		if id, err := strconv.ParseInt(text, 36, 64); err == nil {
-			h.journals[id].notify()
+			h.followers.Wake(id)
 		}
-	}
-}
-
-func (h *hub) wakeAll() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, f := range h.journals {
-		f.notify()
 	}
 }
 
 // poll asks for the heads of all followed journals in one query.
 func (h *hub) poll(ctx context.Context) {
+	heads := map[int64]int64{}
 	for ctx.Err() == nil {
 		wait := pollDeaf
 		if h.listening.Load() {
@@ -227,38 +181,34 @@ func (h *hub) poll(ctx context.Context) {
 		}
 		pause(ctx, wait)
 		if wait == pollDeaf {
-			h.notified(" 0") // anyJournal: a server may have announced something
+			h.followers.Wake(anyJournal) // a server may have announced something
 		}
 		h.sendSoon() // what could not be announced
-		if ids := h.ids(); len(ids) > 0 {
-			h.look(ctx, ids)
+		if ids := h.followers.Logs(); len(ids) > 0 {
+			heads = h.look(ctx, ids, heads)
 		}
 	}
 }
 
-func (h *hub) ids() (list []int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for id := range h.journals {
-		list = append(list, id)
-	}
-	return list
-}
-
-// look wakes the followers of the journals whose head has moved since the last poll. Without an answer of the
-// database it wakes none: the next poll finds the change.
-func (h *hub) look(ctx context.Context, ids []int64) {
+// look wakes the followers of the journals whose head is not the one in before, and returns the heads. Without an answer
+// of the database it wakes none: the next poll finds the change.
+func (h *hub) look(ctx context.Context, ids []int64, before map[int64]int64) map[int64]int64 {
 	rows := h.pool.Query(ctx, `SELECT id, head FROM roost.journals WHERE id = ANY($1)`, ids)
+	now := map[int64]int64{}
 	var id, head int64
-	_ = rows.Each([]any{&id, &head}, func() error {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if f := h.journals[id]; f != nil && f.head != head {
-			f.head = head
-			f.notify()
-		}
+	err := rows.Each([]any{&id, &head}, func() error {
+		now[id] = head
 		return nil
 	})
+	if err != nil {
+		return before
+	}
+	for id, head := range now {
+		if head != before[id] {
+			h.followers.Wake(id)
+		}
+	}
+	return now
 }
 
 // pause waits for d, or until ctx ends.

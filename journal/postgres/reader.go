@@ -233,7 +233,7 @@ SELECT seq, line FROM (
 func (r *reader) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
 	return func(yield func(journal.Commit, error) bool) {
 		// First subscribe, then look: what is committed between wakes us.
-		wake, cancel := r.in.hub.subscribe(r.id)
+		wake, cancel := r.in.hub.followers.Subscribe(r.id)
 		defer cancel()
 		from = max(from, 1)
 		for {
