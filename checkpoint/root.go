@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha1" //nolint:gosec // git's names of contents, not a protection
@@ -123,13 +124,14 @@ var errVanished = errors.New("it no longer exists, or is not a file")
 // reader reads files, one at a time.
 type reader struct {
 	buf         []byte
-	small       int64 // the size up to which fileContent.data is set; data is valid until the next read
+	data        bytes.Buffer // valid until the next read
+	small       int64        // the size up to which fileContent.data is set
 	sha1, sha2  hash.Hash
 	interrupted func() // for tests: between two reads of a file
 }
 
 func newReader(small int64) *reader {
-	return &reader{small: small, sha1: sha1.New(), sha2: sha256.New()} //nolint:gosec // as above
+	return &reader{buf: make([]byte, 32<<10), small: small, sha1: sha1.New(), sha2: sha256.New()} //nolint:gosec // as above
 }
 
 // tries bounds how often a file is read again when it changed during the read.
@@ -184,28 +186,25 @@ func (r *reader) once(ctx context.Context, g *openRoot, p string) (c fileContent
 // fill reads as many bytes as the file had when it was opened. For a log that grows all the time, that is a content
 // it once had.
 func (r *reader) fill(ctx context.Context, f io.Reader, c *fileContent) error {
-	if c.size <= r.small {
-		if int64(cap(r.buf)) < c.size {
-			r.buf = make([]byte, c.size+c.size/4)
-		}
-		n, err := io.ReadFull(workspace.NewContextReader(ctx, f), r.buf[:c.size])
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return err
-		}
-		r.pause()
-		c.data, c.size = r.buf[:n], int64(n)
-		r.whole(c)
-		return nil
-	}
 	r.begin(c.size)
-	n, err := io.Copy(io.MultiWriter(r.sha1, r.sha2), io.LimitReader(workspace.NewContextReader(ctx, f), c.size))
+	to := io.MultiWriter(r.sha1, r.sha2)
+	if c.size <= r.small {
+		r.data.Reset()
+		to = io.MultiWriter(&r.data, to)
+	}
+	n, err := io.CopyBuffer(to, io.LimitReader(workspace.NewContextReader(ctx, f), c.size), r.buf)
 	if err != nil {
 		return err
 	}
-	r.pause()
+	if r.interrupted != nil {
+		r.interrupted()
+	}
 	if n != c.size {
 		c.size = n // its names belong to no content; it is not stable, so it is read again
 		return nil
+	}
+	if c.size <= r.small {
+		c.data = r.data.Bytes()
 	}
 	r.end(c)
 	return nil
@@ -217,31 +216,20 @@ func (r *reader) begin(size int64) {
 	r.sha1.Write(append(strconv.AppendInt([]byte("blob "), size, 10), 0))
 }
 
-// whole computes the names of a content that is in memory.
-func (r *reader) whole(c *fileContent) {
-	r.begin(c.size)
-	r.sha1.Write(c.data)
-	r.sha2.Write(c.data)
-	r.end(c)
-}
-
 func (r *reader) end(c *fileContent) {
 	c.named = true
 	r.sha1.Sum(c.blob[:0])
 	r.sha2.Sum(c.sum[:0])
 }
 
-func (r *reader) pause() {
-	if r.interrupted != nil {
-		r.interrupted()
-	}
-}
-
 // linkTo makes a content from a link's target.
 func linkTo(target string) fileContent {
 	c := fileContent{data: []byte(target), size: int64(len(target)), stable: true}
 	r := newReader(c.size)
-	r.whole(&c)
+	r.begin(c.size)
+	r.sha1.Write(c.data)
+	r.sha2.Write(c.data)
+	r.end(&c)
 	return c
 }
 
