@@ -50,7 +50,7 @@ func Open(ctx context.Context, db *database.DB, opt Options) *Journals {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	j := &Journals{db: db, opt: opt.filled(), stop: stop}
 	j.hub = newHub(db, j.opt.Warn)
-	j.leases = &leases{pool: db, length: j.opt.Lease, all: map[int64]lease{}}
+	j.leases = &leases{pool: db, length: j.opt.Lease, all: map[int64]*owner{}}
 	j.group = &group{db: db, lease: j.opt.Lease}
 	for _, run := range []func(context.Context){j.hub.listen, j.hub.send, j.hub.poll, j.leases.run} {
 		j.work.Go(func() { run(background) })

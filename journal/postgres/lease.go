@@ -17,43 +17,31 @@ const (
 	waitForLocked = ""
 )
 
-// lease is one owner's hold on a journal.
-type lease struct {
-	journal int64
-	epoch   int64
-	owner   leaseholder
-}
-
-type leaseholder interface {
-	leased(until time.Time) // the lease lasts at least until then
-	Fence()                 // another owner has a later epoch
-}
-
 // leases renews the leases of all owners of the Journals.
 type leases struct {
 	pool   *database.DB
 	length time.Duration
 
 	mu  sync.Mutex
-	all map[int64]lease // by journal
+	all map[int64]*owner // by the number of the journal
 }
 
-func (l *leases) add(x lease) {
+func (l *leases) add(o *owner) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all[x.journal] = x
+	l.all[o.id] = o
 }
 
-// remove forgets the lease, unless a newer one of the same journal is there.
-func (l *leases) remove(x lease) {
+// remove forgets the lease of an owner, unless the journal has a newer one here.
+func (l *leases) remove(o *owner) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.all[x.journal].epoch == x.epoch {
-		delete(l.all, x.journal)
+	if l.all[o.id] == o {
+		delete(l.all, o.id)
 	}
 }
 
-func (l *leases) list() []lease {
+func (l *leases) list() []*owner {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Values(l.all))
@@ -89,10 +77,10 @@ SELECT id, epoch FROM mine`
 
 // renew extends the leases by another length, in one statement. locked selects what it does about a journal whose row
 // is locked: an append or a renewal holds that lock for a moment, and extends the lease itself.
-func (l *leases) renew(ctx context.Context, all []lease, locked string) error {
+func (l *leases) renew(ctx context.Context, all []*owner, locked string) error {
 	ids, epochs := make([]int64, len(all)), make([]int64, len(all))
-	for i, x := range all {
-		ids[i], epochs[i] = x.journal, x.epoch
+	for i, o := range all {
+		ids[i], epochs[i] = o.id, int64(o.Epoch())
 	}
 	asked := time.Now()
 	now := map[int64]int64{}
@@ -104,12 +92,12 @@ func (l *leases) renew(ctx context.Context, all []lease, locked string) error {
 	if err != nil {
 		return err
 	}
-	for _, x := range all {
-		switch epoch, seen := now[x.journal]; {
-		case seen && epoch == x.epoch:
-			x.owner.leased(asked.Add(l.length))
+	for _, o := range all {
+		switch epoch, seen := now[o.id]; {
+		case seen && epoch == int64(o.Epoch()):
+			o.leased(asked.Add(l.length))
 		case seen:
-			x.owner.Fence()
+			o.Fence()
 		}
 	}
 	return nil

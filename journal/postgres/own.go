@@ -75,7 +75,7 @@ func (j *Journals) Own(ctx context.Context, name string, opt OwnOptions) (_ jour
 		Saved:   func(head uint64) { j.hub.committed(o.id, o.announces(head, false)) },
 		Patient: true,
 	})
-	j.leases.add(o.lease())
+	j.leases.add(o)
 	defer func() {
 		if err != nil {
 			o.release()
@@ -172,11 +172,9 @@ func (o *owner) Close() error {
 	return o.end
 }
 
-func (o *owner) lease() lease { return lease{o.id, int64(o.Epoch()), o} }
-
 // release gives the lease back. If the database does not answer, the lease runs out by itself.
 func (o *owner) release() {
-	o.in.leases.remove(o.lease())
+	o.in.leases.remove(o)
 	ctx, cancel := context.WithTimeout(context.Background(), o.in.opt.Lease)
 	defer cancel()
 	_, _ = o.in.db.Exec(ctx, `UPDATE roost.journals SET owner = NULL, lease_until = NULL WHERE id = $1 AND epoch = $2`, o.id, int64(o.Epoch()))
@@ -210,7 +208,7 @@ func (o *owner) Held(ctx context.Context, margin time.Duration) error {
 	if ok, err := lasts(); ok || err != nil {
 		return err
 	}
-	if err := o.in.leases.renew(ctx, []lease{o.lease()}, waitForLocked); err != nil {
+	if err := o.in.leases.renew(ctx, []*owner{o}, waitForLocked); err != nil {
 		return unsaved("renew the lease", o.name, err)
 	}
 	if ok, err := lasts(); ok || err != nil {
