@@ -337,14 +337,19 @@ const macMember = `,"mac":"`
 // Chain signs or verifies the commits of a log in their order. It is for one goroutine at a
 // time. Copy makes an independent one.
 type Chain struct {
-	Proof
-	Proven uint64 // the newest commit that is proven, 0 = there is none
-
+	ChainState
 	seal  *Seal
 	held  bool
-	link  [sha256.Size]byte // a digest of all commits so far
 	macs  map[string]hash.Hash
 	plain hash.Hash
+}
+
+// ChainState is the place of a chain in its log, which an index of the log stores, so that a later reader continues the
+// chain.
+type ChainState struct {
+	Proof
+	Proven uint64            // the newest commit that is proven, 0 = there is none
+	Link   [sha256.Size]byte // a digest of all commits so far
 }
 
 // NewChain begins before the first commit of a log. A nil seal gives a nil chain.
@@ -372,26 +377,19 @@ func (c *Chain) Copy() *Chain {
 	return n
 }
 
-// ChainState is the part of a chain that an index of the log stores, so that a later reader continues the chain.
-type ChainState struct {
-	Proof  Proof
-	Proven uint64
-	Link   [sha256.Size]byte
-}
-
 // State returns the chain's place in the log.
 func (c *Chain) State() ChainState {
 	if c == nil {
 		return ChainState{}
 	}
-	return ChainState{Proof: c.Proof, Proven: c.Proven, Link: c.link}
+	return c.ChainState
 }
 
 // Resume puts the chain to a place that State gave. The caller must have proven that the place comes from this log:
 // see Seal.MAC.
 func (c *Chain) Resume(at ChainState) {
 	if c != nil {
-		c.Proof, c.Proven, c.link = at.Proof, at.Proven, at.Link
+		c.ChainState = at
 	}
 }
 
@@ -438,21 +436,21 @@ func (c *Chain) Take(seq uint64, line []byte) {
 		c.skip(body)
 		return
 	}
-	c.link, c.Proven = sum, seq
+	c.Link, c.Proven = sum, seq
 }
 
 // skip continues after a commit that is not proven: the next MAC covers the line of that commit as it is.
 func (c *Chain) skip(body []byte) {
 	c.plain.Reset()
-	c.plain.Write(c.link[:])
+	c.plain.Write(c.Link[:])
 	c.plain.Write(body)
-	c.plain.Sum(c.link[:0])
+	c.plain.Sum(c.Link[:0])
 }
 
 func (c *Chain) sum(mac hash.Hash, body []byte, at int) (sum [sha256.Size]byte) {
 	mac.Reset()
 	mac.Write([]byte("commit\x00" + c.seal.Log + "\x00"))
-	mac.Write(c.link[:])
+	mac.Write(c.Link[:])
 	mac.Write(body[:at])
 	mac.Write(body[at+macLen:])
 	mac.Sum(sum[:0])
@@ -466,8 +464,8 @@ func (c *Chain) sign(seq uint64, body []byte, at int) {
 	c.Proven = seq
 	copy(body[at:], key.ID)
 	body[at+KeyIDLen] = '.'
-	c.link = c.sum(c.macs[key.ID], body, at)
-	hex.Encode(body[at+KeyIDLen+1:at+macLen], c.link[:16])
+	c.Link = c.sum(c.macs[key.ID], body, at)
+	hex.Encode(body[at+KeyIDLen+1:at+macLen], c.Link[:16])
 }
 
 // macAt finds the MAC in a line without its trailer. It precedes the events.

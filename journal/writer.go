@@ -28,7 +28,7 @@ type WriterOptions struct {
 	// Save saves the first of the lines, or all of them, durably and in their order. It returns the newest commit that is
 	// saved now, also with an error. An error that wraps ErrFenced ends the writer. One goroutine calls it at a time.
 	Save func(lines []Line) (head uint64, err error)
-	// Saved is called after a Save that has saved something. It must not use the Writer.
+	// Saved is called after a Save that has saved something. It must not call Barrier or Stop.
 	Saved func(head uint64)
 	// Patient: Barrier leaves the saving to another goroutine, and ends with its context. Otherwise it saves in its
 	// caller's goroutine, which spares two switches of goroutines, and does not look at its context until the disk has
