@@ -87,7 +87,8 @@ func (s *Snapshot) Any(ctx context.Context, parts []Part, q Query) (bool, error)
 
 // read returns the hits in parts, in their order. It ends when stop says so before the next part; with an error it returns
 // no hits.
-func (s *Snapshot) read(ctx context.Context, parts []Part, q Query, stop func(found []Hit, next Part) bool) (out []Hit, err error) {
+func (s *Snapshot) read(ctx context.Context, parts []Part, q Query,
+	stop func(found []Hit, next Part) bool) (out []Hit, err error) {
 	r, i := reader{q: q}, 0
 	for body, err := range s.texts.Bodies(ctx, parts) {
 		if err == nil {

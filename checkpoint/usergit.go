@@ -232,7 +232,8 @@ func (u *userGit) copy(ctx context.Context, ids [][20]byte, take func(id [20]byt
 		if len(left) == 0 || git == "" {
 			break
 		}
-		if err := r.copy(ctx, git, question(ids, func(id [20]byte) bool { return left[id] }), func(id [20]byte, size int64, from io.Reader) error {
+		ask := question(ids, func(id [20]byte) bool { return left[id] })
+		if err := r.copy(ctx, git, ask, func(id [20]byte, size int64, from io.Reader) error {
 			if !left[id] {
 				return nil // git returned more than was requested
 			}

@@ -62,12 +62,13 @@ func TestPatientBarrier(t *testing.T) {
 // A call that waits for room ends when another owner takes over.
 func TestFenceEndsThoseThatWaitForRoom(t *testing.T) {
 	saving := make(chan struct{})
-	w := journal.NewWriter(journal.WriterOptions{Epoch: 1, MaxUnsaved: 1, Patient: true, Save: func(lines []journal.Line) (uint64, error) {
+	save := func(lines []journal.Line) (uint64, error) {
 		if lines[0].Seq > 1 {
 			<-saving
 		}
 		return lines[len(lines)-1].Seq, nil
-	}})
+	}
+	w := journal.NewWriter(journal.WriterOptions{Epoch: 1, MaxUnsaved: 1, Patient: true, Save: save})
 	if err := w.Start(nil, draft); err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@
 //
 // # Batches
 //
-// A batch packs its contents as they come, into a temporary file. Close stores all of it in one transaction. A kill before its commit leaves nothing; a kill after it leaves contents that only a lease holds,
-// until the lease ends.
+// A batch packs its contents as they come, into a temporary file. Close stores all of it in one transaction. A kill
+// before its commit leaves nothing; a kill after it leaves contents that only a lease holds, until the lease ends.
 //
 // # Collect
 //

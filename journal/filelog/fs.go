@@ -170,7 +170,8 @@ func advice(fsys FS, path string, cause error) string {
 	case errors.Is(cause, syscall.ENOSPC):
 		space := ""
 		if free, total, err := fsys.FreeSpace(filepath.Dir(path)); err == nil && total > 0 {
-			space = fmt.Sprintf(", %s of %s free", api.SizeText(int64(free)), api.SizeText(int64(total))) //nolint:gosec // no disk is so large
+			of := api.SizeText(int64(total))                                      //nolint:gosec // no disk is so large
+			space = fmt.Sprintf(", %s of %s free", api.SizeText(int64(free)), of) //nolint:gosec // as above
 		}
 		return "the disk is full" + space + "; make room"
 	case errors.Is(cause, syscall.EDQUOT):

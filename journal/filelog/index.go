@@ -129,7 +129,8 @@ func readIdx(f io.ReaderAt, seal *journal.Seal) (x idxFile, err error) {
 	}
 	sum, size := binary.LittleEndian.Uint32(h[len(idxMagic):]), int64(binary.LittleEndian.Uint32(h[len(idxMagic)+4:]))
 	body, err := io.ReadAll(io.NewSectionReader(f, int64(idxHeader), size)) // in no more memory than the file has bytes
-	if err != nil || int64(len(body)) < size || crc32.Update(crc32.Checksum(h[len(idxMagic)+4:], castagnoli), castagnoli, body) != sum {
+	got := crc32.Update(crc32.Checksum(h[len(idxMagic)+4:], castagnoli), castagnoli, body)
+	if err != nil || int64(len(body)) < size || got != sum {
 		return x, errNoIndex
 	}
 	u := codec.Reader{In: body}

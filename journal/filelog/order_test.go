@@ -217,7 +217,8 @@ func TestLineThatIsTooLong(t *testing.T) {
 	s := newLines(long{}, 0, journal.MaxLine+12, chunk)
 	first, err := s.next()
 	if err != nil || first.text != nil || first.length != journal.MaxLine+10 || !first.whole {
-		t.Errorf("got %d bytes of text, length %d, whole %v, %v; want none of %d, whole", len(first.text), first.length, first.whole, err, journal.MaxLine+10)
+		t.Errorf("got %d bytes of text, length %d, whole %v, %v; want none of %d, whole",
+			len(first.text), first.length, first.whole, err, journal.MaxLine+10)
 	}
 	second, err := s.next()
 	if err != nil || string(second.text) != "x\n" || second.off != journal.MaxLine+10 {

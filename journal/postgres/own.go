@@ -177,7 +177,8 @@ func (o *owner) release() {
 	o.in.leases.remove(o)
 	ctx, cancel := context.WithTimeout(context.Background(), o.in.opt.Lease)
 	defer cancel()
-	_, _ = o.in.db.Exec(ctx, `UPDATE roost.journals SET owner = NULL, lease_until = NULL WHERE id = $1 AND epoch = $2`, o.id, int64(o.Epoch()))
+	_, _ = o.in.db.Exec(ctx, `UPDATE roost.journals SET owner = NULL, lease_until = NULL WHERE id = $1 AND epoch = $2`,
+		o.id, int64(o.Epoch()))
 }
 
 // Holder is an owner whose ownership is a lease.

@@ -123,7 +123,8 @@ func (r *reader) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line,
 
 // walk yields the lines of the commits [from, to], in reverse if backward; in place of a lost commit, an error. It returns
 // the commit to continue with, and whether the caller wants more.
-func (r *reader) walk(ctx context.Context, from, to uint64, backward bool, yield func(journal.Line, error) bool) (at uint64, more bool) {
+func (r *reader) walk(ctx context.Context, from, to uint64, backward bool,
+	yield func(journal.Line, error) bool) (at uint64, more bool) {
 	if from > to {
 		return from, true
 	}
