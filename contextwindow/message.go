@@ -58,16 +58,8 @@ func truthy(raw []byte) bool {
 	return false
 }
 
-// blocks returns the content blocks of a raw content value: a string is one text block.
-func blocks(content []byte) [][]byte {
-	switch esjson.TypeOf(content) {
-	case esjson.TypeString:
-		return [][]byte{textBlock(content)}
-	case esjson.TypeArray:
-		return slices.Collect(esjson.Array(content))
-	}
-	return nil
-}
+// blocks lists the content blocks of a raw content value.
+func blocks(content []byte) [][]byte { return slices.Collect(esjson.Blocks(content)) }
 
 // textBlock wraps a raw JSON string in a text block.
 func textBlock(raw []byte) []byte {

@@ -93,6 +93,14 @@ func Fields(obj []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
+// Blocks yields the content blocks of a message, given its raw content: a content that is a text is one text block.
+func Blocks(content []byte) iter.Seq[[]byte] {
+	if TypeOf(content) == TypeString {
+		content = List([][]byte{ObjectOf("type", "text", "text", content)})
+	}
+	return Array(content)
+}
+
 // Get returns the raw value of the member called key; the last one of duplicates, as JSON.parse does. obj must be
 // valid. The result shares memory with obj.
 func Get(obj []byte, key string) (val []byte, ok bool) {

@@ -3,6 +3,7 @@ package esjson_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,4 +188,38 @@ func TestALongTextOfManyLevelsIsReadOnce(t *testing.T) {
 	if _, err := esjson.Node(nil, text("1")); !errors.Is(err, esjson.ErrTooDeep) {
 		t.Errorf("got %v, want %v", err, esjson.ErrTooDeep)
 	}
+}
+
+func TestBlocks(t *testing.T) {
+	for content, want := range map[string][]string{
+		`[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"r"},7]`: {"text", "tool_result", ""},
+		`"words"`: {"text"},
+		`{}`:      nil,
+		``:        nil,
+	} {
+		var types []string
+		for b := range esjson.Blocks([]byte(content)) {
+			types = append(types, esjson.TextOf(b, "type"))
+		}
+		if !slices.Equal(types, want) {
+			t.Errorf("%s: got the blocks %q, want %q", content, types, want)
+		}
+	}
+}
+
+// Blocks of any valid content are valid.
+func FuzzBlocks(f *testing.F) {
+	f.Add([]byte(`[{"type":"tool_use","id":1},{"type":"text","text":null},7,null]`))
+	f.Add([]byte(`"x"`))
+	f.Add([]byte(`{}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		if !esjson.Valid(content) {
+			return
+		}
+		for b := range esjson.Blocks(content) {
+			if !esjson.Valid(b) {
+				t.Errorf("a block of %q is no JSON: %q", content, b)
+			}
+		}
+	})
 }

@@ -162,38 +162,6 @@ func (d *Document) close() error {
 	return err
 }
 
-// APIMessage is the raw JSON of one element of api_conversation_history.json. Its methods decode only what they need,
-// and unknown fields stay. The bytes must be valid JSON.
-type APIMessage []byte
-
-// Role returns "user" or "assistant"; "" for stand-alone reasoning items of 2025.
-func (m APIMessage) Role() string { return esjson.TextOf(m, "role") }
-
-// Block is the raw JSON of one content block.
-type Block []byte
-
-// Type returns the block's type: text, image, tool_use, tool_result, thinking, ...
-func (b Block) Type() string { return esjson.TextOf(b, "type") }
-
-// Blocks yields the content blocks. Content that is a plain string becomes one text block.
-func (m APIMessage) Blocks() iter.Seq[Block] {
-	return func(yield func(Block) bool) {
-		content, ok := esjson.Get(m, "content")
-		if !ok {
-			return
-		}
-		if esjson.TypeOf(content) == esjson.TypeString {
-			yield(esjson.ObjectOf("type", "text", "text", content))
-			return
-		}
-		for b := range esjson.Array(content) {
-			if !yield(b) {
-				return
-			}
-		}
-	}
-}
-
 // millis reads ts. Fractions, which no writer produces but a file may hold, are cut off.
 func millis(obj []byte) (int64, bool) {
 	if n, ok := esjson.GetInt(obj, "ts"); ok {
@@ -227,13 +195,12 @@ func EnvironmentOf(raw []byte) (e Environment) {
 		request, _ := esjson.GetString([]byte(text), "request")
 		return environmentIn(request)
 	}
-	m := APIMessage(raw)
-	if m.Role() != "user" {
+	if esjson.TextOf(raw, "role") != "user" {
 		return e
 	}
-	for b := range m.Blocks() {
+	for b := range esjson.Blocks(esjson.Member(raw, "content")) {
 		text, _ := esjson.GetString(b, "text")
-		if b.Type() == "text" && strings.HasPrefix(strings.TrimSpace(text), environmentMark) {
+		if esjson.TextOf(b, "type") == "text" && strings.HasPrefix(strings.TrimSpace(text), environmentMark) {
 			e = environmentIn(text)
 		}
 	}

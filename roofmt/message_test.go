@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -95,25 +94,6 @@ func TestSignsAtBothEnds(t *testing.T) {
 			t.Errorf("at %d: got %q, want %q", at, tool, want)
 		}
 	}
-}
-
-// Accessors answer whatever the message is.
-func FuzzAccessors(f *testing.F) {
-	f.Add([]byte(`{"role":"user","content":[{"type":"tool_use","id":1},{"type":"text","text":null},7,null]}`))
-	f.Add([]byte(`{"role":{},"content":"x","isSummary":"yes","images":[1,"a",{}]}`))
-	f.Add([]byte(`[]`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		if !esjson.Valid(raw) {
-			return
-		}
-		a := roofmt.APIMessage(raw)
-		for b := range a.Blocks() {
-			if !esjson.Valid(b) {
-				t.Errorf("a block of %q is no JSON: %q", raw, b)
-			}
-		}
-		_ = a.Role()
-	})
 }
 
 // Replace does all that it was asked for or nothing, whatever stands there.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -238,16 +237,5 @@ func TestTool(t *testing.T) {
 		if tool := read(t, dir).Tool; tool != c.tool {
 			t.Errorf("%s: got %q, want %q", c.name, tool, c.tool)
 		}
-	}
-}
-
-func TestMessages(t *testing.T) {
-	a := roofmt.APIMessage(`{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"r"},{"type":"tool_use","id":"i","name":"n","input":{"k":1}},{"type":"text","text":"y"}]}`)
-	var types []string
-	for b := range a.Blocks() {
-		types = append(types, b.Type())
-	}
-	if want := []string{"text", "tool_result", "tool_use", "text"}; a.Role() != "user" || !slices.Equal(types, want) {
-		t.Errorf("got %q with the blocks %q, want user with %q", a.Role(), types, want)
 	}
 }

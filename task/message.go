@@ -163,17 +163,17 @@ func (m *Message) lift(gone func(id string) bool) {
 }
 
 // Input returns the call's input as the model wrote it; nil when no message holds the call any more.
-func (c *Call) Input() (input json.RawMessage) {
+func (c *Call) Input() json.RawMessage {
 	m := c.state.Message(c.Message)
 	if m == nil {
 		return nil
 	}
-	facts.Blocks(m.Raw(), func(typ string, block []byte) {
-		if input == nil && typ == "tool_use" && esjson.TextOf(block, "id") == c.ID {
-			input = esjson.Member(block, "input")
+	for block := range esjson.Array(esjson.Member(m.Raw(), "content")) {
+		if esjson.TextOf(block, "type") == "tool_use" && esjson.TextOf(block, "id") == c.ID {
+			return esjson.Member(block, "input")
 		}
-	})
-	return input
+	}
+	return nil
 }
 
 // Result returns the tool_result block of a finished call, nil before.

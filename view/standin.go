@@ -432,7 +432,7 @@ func editRow(name string, input []byte) (row, path, content string, ok bool) {
 	path = cmp.Or(str(input, "file_path"), str(input, "path"))
 	steps := [][]byte{input}
 	if list, _ := esjson.Get(input, "operations"); esjson.TypeOf(list) == esjson.TypeArray {
-		steps = slices.Collect(objects(list))
+		steps = slices.Collect(objects(esjson.Array(list)))
 	}
 	var parts []string
 	for _, step := range steps {

@@ -30,10 +30,10 @@ func inner(raw []byte, key string) []byte {
 	return nil
 }
 
-// objects returns the objects in a list.
-func objects(list []byte) iter.Seq[[]byte] {
+// objects returns the objects among some values.
+func objects(values iter.Seq[[]byte]) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for el := range esjson.Array(list) {
+		for el := range values {
 			if esjson.TypeOf(el) == esjson.TypeObject && !yield(el) {
 				return
 			}
@@ -42,7 +42,9 @@ func objects(list []byte) iter.Seq[[]byte] {
 }
 
 // objectsOf returns the objects in a member that is a list.
-func objectsOf(raw []byte, key string) iter.Seq[[]byte] { return objects(esjson.Member(raw, key)) }
+func objectsOf(raw []byte, key string) iter.Seq[[]byte] {
+	return objects(esjson.Array(esjson.Member(raw, key)))
+}
 
 func str(raw []byte, key string) string { s, _ := esjson.GetString(raw, key); return s }
 
@@ -117,17 +119,10 @@ func joinWords(a, b string) string { return strings.TrimSpace(a + " " + b) }
 
 // blocksOf returns the blocks of a message; a message whose content is a string has one block.
 func blocksOf(raw []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		if !isObject(raw) {
-			return
-		}
-		content, _ := esjson.Get(raw, "content")
-		if text, err := esjson.Unquote(content); err == nil {
-			yield(esjson.ObjectOf("type", "text", "text", text))
-			return
-		}
-		objects(content)(yield)
+	if !isObject(raw) {
+		return objects(esjson.Array(nil))
 	}
+	return objects(esjson.Blocks(esjson.Member(raw, "content")))
 }
 
 // plainText returns the text blocks of a message, joined.

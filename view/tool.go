@@ -191,7 +191,7 @@ func todos(raw []byte) string {
 		return s // a list that is still streamed
 	}
 	var b strings.Builder
-	for el := range objects(list) {
+	for el := range objects(esjson.Array(list)) {
 		mark := "[ ] "
 		switch str(el, "status") {
 		case "completed":
@@ -344,7 +344,7 @@ func indented(raw []byte) string {
 func pathsIn(text string) (out []string) {
 	raw := []byte(text)
 	if esjson.TypeOf(raw) == esjson.TypeArray && esjson.Valid(raw) {
-		for el := range objects(raw) {
+		for el := range objects(esjson.Array(raw)) {
 			if path := str(el, "path"); path != "" {
 				out = append(out, path)
 			}

@@ -53,13 +53,12 @@ func titleOfAPI(s *task.State) string {
 		if err != nil {
 			return ""
 		}
-		m := roofmt.APIMessage(raws[0])
-		if m.Role() != "user" {
+		if esjson.TextOf(raws[0], "role") != "user" {
 			continue
 		}
-		for b := range m.Blocks() {
+		for b := range esjson.Blocks(esjson.Member(raws[0], "content")) {
 			text, ok := esjson.GetString(b, "text")
-			if b.Type() != "text" || !ok {
+			if esjson.TextOf(b, "type") != "text" || !ok {
 				continue
 			}
 			if text = usersText(text); text != "" {

@@ -47,7 +47,7 @@ func (c *Change) takeIn(doc *roofmt.Document, h task.History, m foreign.Match, e
 		c.Event.Rows[i].Off, c.Event.Rows[i].Len = doc.Spans[i].Off, doc.Spans[i].Len
 		if h == task.API {
 			c.Answers = append(c.Answers, foreign.ResultsIn(elements[i])...)
-			c.Replied = c.Replied || roofmt.APIMessage(elements[i]).Role() == "assistant"
+			c.Replied = c.Replied || esjson.TextOf(elements[i], "role") == "assistant"
 		}
 	}
 }

@@ -402,7 +402,7 @@ func tagDeleted(history [][]byte, first, last int) []tagged {
 // withoutResults removes the tool results from a user turn; rest is nil when nothing is left of it.
 func withoutResults(raw []byte) (rest []byte, changed bool) {
 	content, ok := esjson.Get(raw, "content")
-	if roofmt.APIMessage(raw).Role() != "user" || !ok || esjson.TypeOf(content) != esjson.TypeArray {
+	if esjson.TextOf(raw, "role") != "user" || !ok || esjson.TypeOf(content) != esjson.TypeArray {
 		return raw, false
 	}
 	var keep [][]byte

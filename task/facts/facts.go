@@ -4,7 +4,6 @@ package facts
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -130,11 +129,4 @@ func (f *Facts) blocks(x *esjson.Index, content int, kinds Kinds) {
 // the history need not be folded again.
 func (f Facts) SameCalls(g Facts) bool {
 	return f.Kind == g.Kind && f.Summary == g.Summary && slices.Equal(f.Uses, g.Uses) && slices.Equal(f.Results, g.Results)
-}
-
-// Blocks calls visit for each block of a message's content. Content that is a plain string has no blocks.
-func Blocks(raw json.RawMessage, visit func(typ string, block []byte)) {
-	for block := range esjson.Array(esjson.Member(raw, "content")) {
-		visit(esjson.TextOf(block, "type"), block)
-	}
 }

@@ -111,16 +111,16 @@ func Expendable(m *task.Message, added [][]byte) bool {
 // carriedOver reports whether one new element holds every block of a user turn, except its environment block.
 func carriedOver(raw []byte, added [][]byte) bool {
 	var said [][]byte
-	if content, ok := esjson.Get(raw, "content"); ok && esjson.TypeOf(content) == esjson.TypeString {
+	content := esjson.Member(raw, "content")
+	if esjson.TypeOf(content) == esjson.TypeString {
 		said = append(said, append([]byte(`"text":`), content...)) // Roo makes a block of it
 	}
-	facts.Blocks(raw, func(typ string, block []byte) {
-		text, _ := esjson.GetString(block, "text")
-		if typ == "text" && strings.HasPrefix(strings.TrimSpace(text), "<environment_details>") {
-			return
+	for block := range esjson.Array(content) {
+		text, typ := esjson.TextOf(block, "text"), esjson.TextOf(block, "type")
+		if typ != "text" || !strings.HasPrefix(strings.TrimSpace(text), "<environment_details>") {
+			said = append(said, block)
 		}
-		said = append(said, block)
-	})
+	}
 	return len(said) > 0 && slices.ContainsFunc(added, func(e []byte) bool {
 		return !slices.ContainsFunc(said, func(block []byte) bool { return !bytes.Contains(e, block) })
 	})

@@ -9,7 +9,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/task"
-	"github.com/roost-dev/roost/task/facts"
 )
 
 // cutPlace is where a rewind cuts the API history: it hides the messages from index at on. unmatched counts the
@@ -371,33 +370,28 @@ func signsOfMessage(raw []byte, give func(key, text string)) {
 			sign{text: unwrapped(text)}.under(whose, give)
 		}
 	}
-	if content, ok := esjson.GetString(raw, "content"); ok {
-		said(content)
-		return
-	}
-	facts.Blocks(raw, func(typ string, block []byte) {
+	for block := range esjson.Blocks(esjson.Member(raw, "content")) {
 		text, _ := esjson.GetString(block, "text")
-		switch typ {
+		switch esjson.TextOf(block, "type") {
 		case "text":
 			said(text)
 		case "reasoning":
 			sign{text: text}.under("thought ", give)
 		case "thinking":
-			text, _ = esjson.GetString(block, "thinking")
-			sign{text: text}.under("thought ", give)
+			sign{text: esjson.TextOf(block, "thinking")}.under("thought ", give)
 		case "tool_use":
-			if id, ok := esjson.GetString(block, "id"); ok && id != "" {
+			if id := esjson.TextOf(block, "id"); id != "" {
 				give("id "+id, id)
 			}
 			input, _ := esjson.Get(block, "input")
 			for _, key := range []string{"command", "question", "result"} {
 				sign{text: esjson.TextOf(input, key)}.under(whose, give)
 			}
-			if path, _ := esjson.GetString(input, "path"); path != "" {
+			if path := esjson.TextOf(input, "path"); path != "" {
 				give("path "+path, path)
 			}
 		}
-	})
+	}
 }
 
 // wrappers are the tags that enclose a user's words in a message.
@@ -446,17 +440,13 @@ func inBothOrders(pairs []showing) []showing {
 	return out
 }
 
-// textOf returns the text of a message.
+// textOf returns the texts of a message, each with a line break behind it.
 func textOf(raw []byte) string {
-	if content, ok := esjson.GetString(raw, "content"); ok {
-		return content
-	}
 	var out strings.Builder
-	facts.Blocks(raw, func(typ string, block []byte) {
-		if text, ok := esjson.GetString(block, "text"); ok && typ == "text" {
-			out.WriteString(text)
-			out.WriteByte('\n')
+	for block := range esjson.Blocks(esjson.Member(raw, "content")) {
+		if text, ok := esjson.GetString(block, "text"); ok && esjson.TextOf(block, "type") == "text" {
+			out.WriteString(text + "\n")
 		}
-	})
+	}
 	return out.String()
 }
