@@ -262,29 +262,25 @@ type entryReader struct {
 	pause   func() // between tries; nil: retryDelay
 }
 
-// retries counts the tries to read announced commits that a journal does not show yet.
-type retries struct {
-	n    int
-	last bool
-}
-
-// again waits for a commit that is not visible yet, and reports whether to try once more. After the owner has released the
-// journal, one more try shows everything that the owner wrote: the try before may have been too early.
-func (r *entryReader) again(ctx context.Context, ref store.Ref, n *retries) (bool, error) {
-	if n.n++; n.last || n.n >= maxRetries {
-		return false, nil
-	}
-	if r.pause != nil {
-		r.pause()
-	} else {
-		select {
-		case <-time.After(retryDelay):
-		case <-ctx.Done():
-			return false, ctx.Err()
+// until calls try until it has seen an announced commit, or has failed, and pauses in between. After the owner has
+// released the journal, one more try shows everything that the owner wrote: the try before may have been too early.
+func (r *entryReader) until(ctx context.Context, ref store.Ref, try func() (seen bool, err error)) error {
+	last := false
+	for n := 1; ; n++ {
+		if seen, err := try(); err != nil || seen || last || n == maxRetries {
+			return err
 		}
+		if r.pause != nil {
+			r.pause()
+		} else {
+			select {
+			case <-time.After(retryDelay):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		last = !r.store.Held(ctx, ref)
 	}
-	n.last = !r.store.Held(ctx, ref)
-	return true, nil
 }
 
 // unanswered reports whether an error means that the database does not answer, and not that a journal is missing or damaged.
@@ -327,21 +323,20 @@ func (r *entryReader) read(ctx context.Context, e feed.Entry, give func([]Event)
 	if store.IsOverlay(ref) {
 		return r.readOverlay(ctx, e, ref, from, give)
 	}
-	var tries retries
-	for reopen := true; ; {
+	reopen := true // once: a journal that is replaced repeatedly must not delay the others
+	return r.until(ctx, ref, func() (seen bool, err error) {
 		log, err := r.reader(ctx, task, ref, from-1)
 		if err != nil {
-			return r.skipUnreadable(ctx, err)
+			return true, r.skipUnreadable(ctx, err)
 		}
-		replaced := false
 		for events, err := range log.events(log.log.Read(ctx, log.seq+1)) {
 			if err != nil {
 				r.drop(task)
-				if replaced = reopen && errors.Is(err, journal.ErrReplaced); replaced {
-					reopen = false // only once: a journal that is replaced repeatedly must not delay the others
-					break
+				if reopen && errors.Is(err, journal.ErrReplaced) {
+					reopen = false
+					return false, nil
 				}
-				return r.skipUnreadable(ctx, err)
+				return true, r.skipUnreadable(ctx, err)
 			}
 			if len(events) == 0 || events[0].Seq < from {
 				continue
@@ -351,22 +346,14 @@ func (r *entryReader) read(ctx context.Context, e feed.Entry, give func([]Event)
 			}
 			from = events[0].Seq + 1
 			if err := give(events); err != nil {
-				return err
+				return true, err
 			}
 			if from > e.New.To {
 				break
 			}
 		}
-		switch {
-		case replaced:
-			continue
-		case from > e.New.To || log.seq >= e.New.To:
-			return nil
-		}
-		if more, err := r.again(ctx, ref, &tries); err != nil || !more {
-			return err
-		}
-	}
+		return from > e.New.To || log.seq >= e.New.To, nil
+	})
 }
 
 // firstCommit returns the first commit that an entry announces.
@@ -380,15 +367,12 @@ func (r *entryReader) firstCommit(ctx context.Context, ref store.Ref, e feed.Ent
 	}
 	defer log.Close()
 	// Wait for the announced commit: without it, the journal's head would be too old for the search below.
-	for tries := (retries{}); ; {
-		if head, err := log.Head(ctx); err != nil || head >= e.New.To {
-			break
-		}
-		if more, err := r.again(ctx, ref, &tries); err != nil {
-			return 0, err
-		} else if !more {
-			break
-		}
+	err = r.until(ctx, ref, func() (bool, error) {
+		head, err := log.Head(ctx)
+		return err != nil || head >= e.New.To, nil //nolint:nilerr // the search below reports it
+	})
+	if err != nil {
+		return 0, err
 	}
 	first, err := firstSince(ctx, log, e.Birth)
 	return max(min(first, e.Line.From), 1), err
@@ -459,19 +443,14 @@ func (r *entryReader) close() {
 
 // readOverlay passes the changes of the overlay that an entry announces to give.
 func (r *entryReader) readOverlay(ctx context.Context, e feed.Entry, ref store.Ref, from uint64, give func([]Event) error) error {
-	for tries := (retries{}); ; {
+	return r.until(ctx, ref, func() (seen bool, err error) {
 		log, err := r.store.OpenOverlay(ctx)
 		if err != nil {
-			return r.skipUnreadable(ctx, err)
+			return true, r.skipUnreadable(ctx, err)
 		}
 		from, err = r.readChanges(ctx, log, from, e.New.To, give)
-		if err := errors.Join(err, log.Close()); err != nil || from > e.New.To {
-			return err
-		}
-		if more, err := r.again(ctx, ref, &tries); err != nil || !more {
-			return err
-		}
-	}
+		return from > e.New.To, errors.Join(err, log.Close())
+	})
 }
 
 // readChanges passes the changes of the overlay from one commit to another to give, and returns the commit to continue with.
