@@ -181,49 +181,30 @@ func (r *rule) match(s string, start int, final bool) (from, to int, more bool) 
 // Writer masks secrets on their way to another writer. It is not safe for
 // concurrent use.
 type Writer struct {
-	r      *Redactor
-	w      io.Writer
-	held   []byte
-	out    []byte
-	before byte
-	count  int
+	Screen
+	count int
 }
 
 // Writer returns a masking writer in front of w. Close writes the rest that it holds back, and does not close w.
-func (r *Redactor) Writer(w io.Writer) *Writer { return &Writer{r: r, w: w} }
-
-// Write accepts all of p, and may hold back a part of it.
-func (w *Writer) Write(p []byte) (int, error) {
-	w.held = append(w.held, p...)
-	if err := w.pass(false); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-// Close writes the rest. The Writer can be used again for another text.
-func (w *Writer) Close() error {
-	err := w.pass(true)
-	w.held, w.before = w.held[:0], 0
-	return err
+func (r *Redactor) Writer(w io.Writer) *Writer {
+	masking := &Writer{}
+	var before byte
+	masking.Screen = Screen{w: w, pass: func(held []byte, final bool) ([]byte, int) {
+		out, count, done := r.mask(nil, string(held), before, final)
+		masking.count += count
+		switch {
+		case final:
+			before = 0
+		case done > 0:
+			before = held[done-1]
+		}
+		return out, done
+	}}
+	return masking
 }
 
 // Count returns the number of secrets masked so far.
 func (w *Writer) Count() int { return w.count }
-
-func (w *Writer) pass(final bool) error {
-	out, count, done := w.r.mask(w.out[:0], string(w.held), w.before, final)
-	w.out, w.count = out, w.count+count
-	if done > 0 {
-		w.before = w.held[done-1]
-		w.held = w.held[:copy(w.held, w.held[done:])]
-	}
-	if len(out) == 0 {
-		return nil
-	}
-	_, err := w.w.Write(out)
-	return err
-}
 
 // Terminal makes text of unknown origin safe to print. It removes escape sequences, control characters except newline
 // and tab, marks that change the direction of text, and invisible characters; invalid UTF-8 becomes U+FFFD. It
@@ -306,50 +287,56 @@ func harmless(s string) bool {
 // Screen makes the text written to it safe for a terminal. It is not safe for concurrent use. Close writes the rest
 // that it holds back, and leaves the underlying writer open.
 type Screen struct {
-	w     io.Writer
-	held  []byte
-	whole func([]byte) int // number of held bytes that can be processed already
-	clean func([]byte) []byte
+	w    io.Writer
+	held []byte
+	pass func(held []byte, final bool) (out []byte, done int) // out replaces the first bytes of held; all of them when final
 }
 
 // TerminalText returns a writer in front of w that passes text on, line by line, as Terminal returns it.
 func TerminalText(w io.Writer) *Screen {
 	const long = 1 << 20 // a longer line is passed on in parts
-	return &Screen{
-		w: w,
-		whole: func(p []byte) int {
-			if i := bytes.LastIndexByte(p, '\n'); i >= 0 || len(p) < long {
-				return i + 1
+	return &Screen{w: w, pass: func(held []byte, final bool) ([]byte, int) {
+		done := len(held)
+		if !final {
+			if done = bytes.LastIndexByte(held, '\n') + 1; done == 0 && len(held) >= long {
+				done = wholeRunes(held)
 			}
-			return wholeRunes(p)
-		},
-		clean: func(p []byte) []byte { return []byte(Terminal(string(p))) },
-	}
+		}
+		return []byte(Terminal(string(held[:done]))), done
+	}}
 }
 
 // TerminalJSON returns a writer in front of w that escapes, in JSON, the characters that control a terminal or are
 // invisible: the values stay the same.
-func TerminalJSON(w io.Writer) *Screen { return &Screen{w: w, whole: wholeRunes, clean: escaped} }
+func TerminalJSON(w io.Writer) *Screen {
+	return &Screen{w: w, pass: func(held []byte, final bool) ([]byte, int) {
+		done := len(held)
+		if !final {
+			done = wholeRunes(held)
+		}
+		return escaped(held[:done]), done
+	}}
+}
 
 // Write accepts all of p, and may hold back a part of it.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.held = append(s.held, p...)
-	n := s.whole(s.held)
-	if n == 0 {
-		return len(p), nil
+	if err := s.flush(false); err != nil {
+		return 0, err
 	}
-	_, err := s.w.Write(s.clean(s.held[:n]))
-	s.held = s.held[:copy(s.held, s.held[n:])]
-	return len(p), err
+	return len(p), nil
 }
 
-// Close writes the rest.
-func (s *Screen) Close() error {
-	if len(s.held) == 0 {
+// Close writes the rest. The writer can be used again for another text.
+func (s *Screen) Close() error { return s.flush(true) }
+
+func (s *Screen) flush(final bool) error {
+	out, done := s.pass(s.held, final)
+	s.held = s.held[:copy(s.held, s.held[done:])]
+	if len(out) == 0 {
 		return nil
 	}
-	_, err := s.w.Write(s.clean(s.held))
-	s.held = nil
+	_, err := s.w.Write(out)
 	return err
 }
 
