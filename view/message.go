@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 )
@@ -177,26 +178,22 @@ func words(text string, class Class) []Item {
 	return userWords(text)
 }
 
-// piece is a part of a model's text: reasoning, a call in tags, or text ("").
+// piece is a part of a text: what a tag at the beginning of a line encloses, or text between such tags ("").
 type piece struct {
 	tag   string
+	title string // of an attachment
 	text  string // between the tags
 	whole bool   // the closing tag exists
 }
 
-// pieces splits the text of a model, in order. A call without a closing tag extends to the end of the text.
-func pieces(text string) (out []piece) {
-	say := func(s string) {
-		if s = strings.TrimSpace(s); s != "" {
-			out = append(out, piece{text: s, whole: true})
-		}
-	}
+// split splits a text, in order. open returns the tag at the beginning of a text, its title and its length; "" = there
+// is none. A tag without a closing tag extends to the end of the text.
+func split(text string, open func(string) (tag, title string, size int)) (out []piece) {
 	from := 0 // of the text that no piece holds yet
 	for at := 0; at < len(text); {
-		if name := opening(text[at:]); name == "thinking" || xmlTools[name] {
-			say(text[from:at])
-			inner, after, whole := strings.Cut(text[at+len(name)+2:], "</"+name+">")
-			out = append(out, piece{name, inner, whole})
+		if tag, title, size := open(text[at:]); tag != "" {
+			inner, after, whole := strings.Cut(text[at+size:], "</"+tag+">")
+			out = append(out, piece{text: text[from:at], whole: true}, piece{tag, title, inner, whole})
 			at = len(text) - len(after)
 			from = at
 			continue
@@ -207,8 +204,24 @@ func pieces(text string) (out []piece) {
 		}
 		at += next + 1
 	}
-	say(text[from:])
-	return out
+	return append(out, piece{text: text[from:], whole: true})
+}
+
+// pieces splits the text of a model: into reasoning, calls in tags, and text.
+func pieces(text string) []piece {
+	said := func(text string) (tag, title string, size int) {
+		name := opening(text)
+		if name != "thinking" && !xmlTools[name] {
+			return "", "", 0
+		}
+		return name, "", len(name) + 2
+	}
+	return api.Some(split(text, said), func(p piece) (piece, bool) {
+		if p.tag == "" {
+			p.text = strings.TrimSpace(p.text)
+		}
+		return p, p.tag != "" || p.text != ""
+	})
 }
 
 func modelWords(text string) (out []Item) {
@@ -303,46 +316,38 @@ var attached = map[string]string{
 func userWords(text string) (out []Item) {
 	var words strings.Builder
 	var rest []Item
-	from := 0
-	for at := 0; at < len(text); {
-		if tag, title := attachment(text[at:]); tag != "" {
-			words.WriteString(text[from:at])
-			_, inner, _ := strings.Cut(text[at:], ">")
-			inner, after, _ := strings.Cut(inner, "</"+tag+">")
-			rest = append(rest, Item{Kind: "text", Class: Appended, Title: title, Body: strings.Trim(inner, "\n")})
-			from = len(text) - len(strings.TrimLeft(after, "\n"))
-			at = from
-			continue
+	for i, p := range split(text, attachment) {
+		switch {
+		case p.tag != "":
+			rest = append(rest, Item{Kind: "text", Class: Appended, Title: p.title, Body: strings.Trim(p.text, "\n")})
+		case i == 0:
+			words.WriteString(p.text)
+		default: // behind an attachment
+			words.WriteString(strings.TrimLeft(p.text, "\n"))
 		}
-		next := strings.IndexByte(text[at:], '\n')
-		if next < 0 {
-			break
-		}
-		at += next + 1
 	}
-	words.WriteString(text[from:])
 	if s := strings.TrimSpace(words.String()); s != "" || len(rest) == 0 {
 		out = append(out, userPart(s, words.String()))
 	}
 	return append(out, rest...)
 }
 
-// attachment returns the tag of an attachment at the beginning of a text, and its title.
-func attachment(text string) (tag, title string) {
+// attachment returns the tag of an attachment at the beginning of a text, its title, and the length of the tag.
+func attachment(text string) (tag, title string, size int) {
 	if !strings.HasPrefix(text, "<") {
-		return "", ""
+		return "", "", 0
 	}
 	line, _, _ := strings.Cut(text[1:min(len(text), 4096)], "\n")
 	head, _, ok := strings.Cut(line, ">")
 	name, attributes, _ := strings.Cut(head, " ")
 	title, known := attached[name]
 	if !ok || !known {
-		return "", ""
+		return "", "", 0
 	}
 	if _, what, ok := strings.Cut(attributes, `="`); ok {
 		title += " " + strings.TrimSuffix(what, `"`)
 	}
-	return name, title
+	return name, title, len("<>") + len(head)
 }
 
 func userPart(s, whole string) Item {
