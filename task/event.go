@@ -396,16 +396,11 @@ func (SubtaskEnded) EventType() string    { return "subtask.ended" }
 func (EpochOpened) EventType() string     { return "epoch.opened" }
 func (u Unknown) EventType() string       { return u.Type }
 
-// encodePlain encodes a value with encoding/json, without HTML escapes. Raw bytes of messages never pass through it,
-// because it would change their spelling.
-func encodePlain(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+// encodePlain encodes an event with encoding/json. Raw bytes of messages never pass through it, because it would change
+// their spelling.
+func encodePlain(e Event) ([]byte, error) {
+	body, err := api.Encode(e)
+	return bytes.TrimSuffix(body, []byte("\n")), api.Failed(err, "encode %s", e.EventType())
 }
 
 // withType puts the type first, where it is easy to see in the log.

@@ -21,7 +21,7 @@ func Encode(e Event) (json.RawMessage, error) {
 	}
 	body, err := encodePlain(e)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", e.EventType(), err)
+		return nil, err
 	}
 	return withType(e.EventType(), body), nil
 }
@@ -31,13 +31,9 @@ func Decode(raw json.RawMessage) (Event, error) {
 	name := leadingType(raw)
 	decode, known := decoders[name]
 	if !known {
-		var head struct {
-			Type string `json:"type"`
-		}
-		if err := json.Unmarshal(raw, &head); err != nil {
+		if err := take(raw, "type", &name); err != nil {
 			return nil, fmt.Errorf("decode event: %w", err)
 		}
-		name = head.Type
 		if decode, known = decoders[name]; !known {
 			return Unknown{Type: name, Raw: raw}, nil
 		}
@@ -53,14 +49,11 @@ func Decode(raw json.RawMessage) (Event, error) {
 // escapes. It saves reading a large event twice only to learn its type.
 func leadingType(raw []byte) string {
 	rest, ok := bytes.CutPrefix(raw, []byte(`{"type":"`))
-	if !ok {
+	name, _, ended := bytes.Cut(rest[:min(len(rest), 64)], []byte{'"'})
+	if !ok || !ended {
 		return ""
 	}
-	end := bytes.IndexByte(rest, '"')
-	if end < 0 || end > 64 {
-		return ""
-	}
-	return string(rest[:end])
+	return string(name)
 }
 
 var decoders = map[string]decoder{
@@ -175,7 +168,7 @@ func (e ToolFinished) encode() (json.RawMessage, error) {
 	e.Result = json.RawMessage("null")
 	body, err := encodePlain(e)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", e.EventType(), err)
+		return nil, err
 	}
 	if len(result) > 0 {
 		body = esjson.Set(body, "result", result)

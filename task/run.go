@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
@@ -219,16 +220,13 @@ func NewRuns(src Source) *State {
 }
 
 var kindsAboutRuns = []string{
-	"run.", "question.", "input.", "task.", "usage.", `turn.ended"`, `history.rewound"`, `history.undone"`,
+	"run.", "question.", "input.", "task.", "usage.", "turn.ended", "history.rewound", "history.undone",
 }
 
 // aboutRuns reports whether a fold of the runs needs an event, by the bytes with which every writer begins it.
 func aboutRuns(raw []byte) bool {
-	rest, ok := bytes.CutPrefix(raw, []byte(`{"type":"`))
-	if !ok {
-		return false
-	}
-	return slices.ContainsFunc(kindsAboutRuns, func(kind string) bool { return bytes.HasPrefix(rest, []byte(kind)) })
+	name := leadingType(raw)
+	return slices.ContainsFunc(kindsAboutRuns, func(kind string) bool { return strings.HasPrefix(name, kind) })
 }
 
 // begin starts a run. A run inherits turns, cost and time from a run that it continues because the program was killed
