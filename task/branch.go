@@ -71,21 +71,24 @@ func (s *State) leaf() Leaf {
 		Seq: s.Seq, UI: s.RunsOf(s.ui), API: s.RunsOf(s.api), OpenItems: s.OpenItems.clone(),
 		Files: Ranges(s.fileAt), Failures: s.Failures,
 	}
-	var summaries, markers []*Message
-	for _, m := range s.api {
-		if m.Lifted&noSummary != 0 {
-			summaries = append(summaries, m)
-		}
-		if m.Lifted&noMarker != 0 {
-			markers = append(markers, m)
-		}
-	}
-	l.NoSummary, l.NoMarker = s.RunsOf(summaries), s.RunsOf(markers)
+	l.NoSummary, l.NoMarker = s.RunsOf(s.lifted(noSummary)), s.RunsOf(s.lifted(noMarker))
 	l.Ends = append(l.Ends, api.Each(s.Touched, func(i int) End { return End{i, s.order[i].Progress} })...)
 	if s.Run != nil {
 		l.Run, l.Waiting, l.Rewound = s.Run.ID, s.Run.Waiting, s.Run.Rewound
 	}
 	return l
+}
+
+// lifted returns the visible messages whose tag of one kind is lifted.
+func (s *State) lifted(l lifted) []*Message {
+	return api.Some(s.api, func(m *Message) (*Message, bool) { return m, m.Lifted&l != 0 })
+}
+
+// mark sets why the messages of the head are hidden, and that no tag of theirs is lifted.
+func (s *State) mark(hidden string) {
+	for _, m := range slices.Concat(s.ui, s.api) {
+		m.Hidden, m.Lifted = hidden, 0
+	}
 }
 
 // touch marks calls whose outcome will differ between branches. On the existing branches they keep their present
@@ -127,17 +130,9 @@ func (s *State) lastCalls() []*Call {
 // enter makes a leaf the head.
 func (s *State) enter(l Leaf) {
 	before := s.lastReply()
-	for _, list := range [][]*Message{s.ui, s.api} {
-		for _, m := range list {
-			m.Hidden, m.Lifted = "rewind", 0
-		}
-	}
-	s.ui, s.api = s.listOf(UI, l.UI), s.listOf(API, l.API)
-	for _, list := range [][]*Message{s.ui, s.api} {
-		for _, m := range list {
-			m.Hidden, m.Lifted = "", 0
-		}
-	}
+	s.mark("rewind")
+	s.ui, s.api = s.History(l, UI), s.History(l, API)
+	s.mark("")
 	for _, m := range s.listOf(API, l.NoSummary) {
 		m.Lifted |= noSummary
 	}

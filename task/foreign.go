@@ -206,7 +206,6 @@ type Notes struct {
 	history History
 	kinds   map[string]string
 	list    []*Message
-	free    []Message // allocated in advance, many at once
 }
 
 // NewNotes returns notes for a file that holds the given history.
@@ -215,11 +214,7 @@ func NewNotes(h History) *Notes { return &Notes{history: h, kinds: map[string]st
 // Note takes notes of the next message of the file, which is indexed with three levels. It keeps no reference to
 // message.
 func (n *Notes) Note(message *esjson.Index) {
-	if len(n.free) == 0 {
-		n.free = make([]Message, 64)
-	}
-	m := &n.free[0]
-	n.free = n.free[1:]
+	m := new(Message)
 	m.Facts.Read(n.history == API, message, n.kinds)
 	n.list = append(n.list, m)
 }
@@ -290,8 +285,7 @@ func (r *Reception) Notes(now Settings) []string {
 		out = append(out, "a message that waited in it is not sent: "+line)
 	}
 	if n := r.Answers; n > 0 {
-		out = append(out, fmt.Sprintf("%d recorded answer%s to its questions do not count; they are asked again", n,
-			map[bool]string{false: "s"}[n == 1]))
+		out = append(out, api.Plural(n, "recorded answer")+" to its questions do not count; they are asked again")
 	}
 	return out
 }
