@@ -2,6 +2,7 @@ package roofmt
 
 import (
 	"bytes"
+	"cmp"
 	"path/filepath"
 	"strings"
 
@@ -108,10 +109,18 @@ var signs = map[string]Tool{
 	"isProtected": Roo, "isAnswered": Roo, "progressStatus": Roo, "contextCondense": Roo, "checkpoint": Roo,
 }
 
+// kinds are the kinds of rows that only one of the tools writes.
+var kinds = map[string]Tool{
+	"ask:plan_mode_response": Cline, "ask:plan_mode_respond": Cline, "say:task": Cline, "say:checkpoint_created": Cline,
+	"say:task_progress":    Cline,
+	"say:checkpoint_saved": Roo, "say:condense_context": Roo, "say:sliding_window_truncation": Roo, "say:subtask_result": Roo,
+	"say:user_edit_todos": Roo, "say:codebase_search_result": Roo,
+}
+
 // toolOfRow recognizes the spellings in which Cline and Roo differ. It reads a row once: rows may be large and many.
 func toolOfRow(raw []byte) Tool {
 	var say, ask string
-	var cline, roo bool
+	var sign Tool // by the members
 	var text []byte
 	for key, val := range esjson.Fields(raw) {
 		switch string(key) {
@@ -122,25 +131,13 @@ func toolOfRow(raw []byte) Tool {
 		case "text":
 			text = val
 		default:
-			switch signs[string(key)] {
-			case Cline:
-				cline = true
-			case Roo:
-				roo = true
+			if sign != Cline {
+				sign = cmp.Or(signs[string(key)], sign)
 			}
 		}
 	}
-	switch {
-	case say == "task" || say == "checkpoint_created" || say == "task_progress" || ask == "plan_mode_response" ||
-		ask == "plan_mode_respond":
-		return Cline
-	case say == "checkpoint_saved" || say == "condense_context" || say == "sliding_window_truncation" ||
-		say == "subtask_result" || say == "user_edit_todos" || say == "codebase_search_result":
-		return Roo
-	case cline:
-		return Cline
-	case roo:
-		return Roo
+	if tool := cmp.Or(kinds["ask:"+ask], kinds["say:"+say], sign); tool != UnknownTool {
+		return tool
 	}
 	if say == "api_req_started" && bytes.Contains(text, []byte(`"apiProtocol`)) {
 		if inner, err := esjson.Unquote(text); err == nil && strings.Contains(inner, `"apiProtocol"`) {
