@@ -271,9 +271,6 @@ func unpack(f *os.File, name string) ([]importer.Original, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: it is not a regular file", ErrArchive)
-	}
 	packed, m, err := ReadManifest(f, info.Size())
 	if err != nil {
 		return nil, err
