@@ -32,10 +32,25 @@ const (
 	Asked   Style = "asked"
 )
 
-// marks are the beginnings of head lines.
-var marks = map[Class]string{
-	User: "you", Model: "model", Reasoning: "thinking", Tool: "tool", Output: "output", Question: "question",
-	Result: "result", Request: "", Note: "·", Failure: "failed", Unknown: "?", Appended: "·",
+// look is the appearance of a class: the beginning of the head line, and the styles of head and body.
+type look struct {
+	mark       string
+	head, body Style
+}
+
+var looksOf = map[Class]look{
+	User:      {"you", Head, Plain},
+	Model:     {"model", Head, Said},
+	Reasoning: {"thinking", Dim, Dim},
+	Tool:      {"tool", Head, Plain},
+	Output:    {"output", Dim, Dim},
+	Question:  {"question", Asked, Plain},
+	Result:    {"result", Good, Said},
+	Request:   {"", Dim, Dim},
+	Note:      {"·", Dim, Dim},
+	Failure:   {"failed", Bad, Plain},
+	Unknown:   {"?", Head, Plain},
+	Appended:  {"·", Dim, Dim},
 }
 
 // Lines splits an item into lines: a head with its number, then at most max lines of its body (0 = all), then its
@@ -84,7 +99,7 @@ func Headline(it Item) string {
 		return strings.Contains(head, s)
 	})
 	if !named { // else the title already names the failure
-		head = joinWords(marks[it.Class], head)
+		head = joinWords(looksOf[it.Class].mark, head)
 	}
 	if silent(it) {
 		head += " (no words)"
@@ -198,28 +213,10 @@ func headStyle(it Item) Style {
 	if silent(it) {
 		return Dim
 	}
-	switch it.Class {
-	case Failure:
-		return Bad
-	case Result:
-		return Good
-	case Question:
-		return Asked
-	case Request, Note, Reasoning, Output, Appended:
-		return Dim
-	}
-	return Head
+	return cmp.Or(looksOf[it.Class].head, Head)
 }
 
-func bodyStyle(c Class) Style {
-	switch c {
-	case Reasoning, Output, Note, Request, Appended:
-		return Dim
-	case Model, Result:
-		return Said
-	}
-	return Plain
-}
+func bodyStyle(c Class) Style { return cmp.Or(looksOf[c].body, Plain) }
 
 // Notice is a record about files that no message holds: files that changed since the model saw them, or a checkpoint. It is
 // derived from the journal, and its position in the conversation from the order of commits.

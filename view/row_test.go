@@ -304,7 +304,7 @@ func TestTheLastDuplicateIsShown(t *testing.T) {
 func TestEachHeadingHasAClass(t *testing.T) {
 	t.Parallel()
 	for kind, h := range headings {
-		if _, known := marks[h.class]; !known {
+		if _, known := looksOf[h.class]; !known {
 			t.Errorf("%s has the class %q", kind, h.class)
 		}
 	}
