@@ -20,7 +20,7 @@ func spentOn(key string, micros int64) spent {
 // A chart over time has a column for each day, week or month of its stretch, also for one without spending, and the
 // weeks and months hold the days that their links name.
 func TestChartOverTime(t *testing.T) {
-	w := New(Options{Now: func() time.Time { return time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) }})
+	w := New(Options{Reader: &spends{}, Now: func() time.Time { return time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) }})
 	today := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 	first := spentOn("2026-03-01", 1_200_000)
 	first = w.spentBy(api.ByDay, first.SpendingGroup, time.Time{})
