@@ -51,11 +51,11 @@ func TestPatientBarrier(t *testing.T) {
 	if err := <-ended; err != nil && !errors.Is(err, journal.ErrNotSaved) { // it may have come before the first answer
 		t.Error(err)
 	}
+	if err := w.Stop(); err != nil { // it waits for the second attempt, which Barrier may not have done
+		t.Error(err)
+	}
 	if diff := cmp.Diff([][]uint64{{2, 3}, {3}}, tried); diff != "" || w.Newest() != 3 {
 		t.Errorf("head %d, want 3; attempts:\n%s", w.Newest(), diff)
-	}
-	if err := w.Stop(); err != nil {
-		t.Error(err)
 	}
 }
 
