@@ -25,7 +25,7 @@ func TestDirReadsItsOwnFiles(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, err := w.openDir(dir)
+	d, err := w.OpenDir(dir)
 	if err != nil {
 		t.Fatal(d, err)
 	}
@@ -33,7 +33,7 @@ func TestDirReadsItsOwnFiles(t *testing.T) {
 	for name, want := range map[string]error{
 		"a": nil, "alias": ErrNotRegular, "out": ErrNotRegular, "pipe": ErrNotRegular, "sub": ErrNotRegular, "none": fs.ErrNotExist,
 	} {
-		f, info, err := openIn(d, name)
+		f, info, err := OpenIn(d, name)
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
@@ -45,7 +45,7 @@ func TestDirReadsItsOwnFiles(t *testing.T) {
 		}
 		f.Close()
 	}
-	if _, _, err := openIn(d, "../secret"); err == nil {
+	if _, _, err := OpenIn(d, "../secret"); err == nil {
 		t.Error("a name led out of the folder")
 	}
 	// The folder that was opened is read, whatever its path leads to by now.
@@ -53,15 +53,15 @@ func TestDirReadsItsOwnFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	fixture.Link(t, "/", dir)
-	if f, _, err := openIn(d, "a"); err != nil {
+	if f, _, err := OpenIn(d, "a"); err != nil {
 		t.Error(err)
 	} else {
 		f.Close()
 	}
 	for name, want := range map[string]error{"d": ErrChanged, "secret": syscall.ENOTDIR, "moved/pipe": syscall.ENOTDIR, "none": fs.ErrNotExist} {
 		path := filepath.Join(root, name)
-		if _, err := w.openDir(path); !errors.Is(err, want) {
-			t.Errorf("openDir(%s): got %v, want %v", name, err, want)
+		if _, err := w.OpenDir(path); !errors.Is(err, want) {
+			t.Errorf("OpenDir(%s): got %v, want %v", name, err, want)
 		}
 		if list, err := w.ReadDir(path, 10); !errors.Is(err, want) || list != nil {
 			t.Errorf("ReadDir(%s): got %d names, %v, want none, %v", name, len(list), err, want)

@@ -36,7 +36,7 @@ func (w *Workspace) pinFolder(path string, sync bool) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := w.openDir(base)
+	root, err := w.OpenDir(base)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func syncFolder(dir *os.Root) error {
 }
 
 // ReadDir lists a folder in name order, at most most names, by an absolute path without links, as Path.Real is. It
-// does not list through openDir: there, the os package would ask the system about each name once more.
+// does not list through OpenDir: there, the os package would ask the system about each name once more.
 func (w *Workspace) ReadDir(path string, most int) ([]fs.DirEntry, error) {
 	f, err := os.OpenFile(path+string(filepath.Separator), os.O_RDONLY|OpenNonblock, 0)
 	if err != nil {
@@ -163,9 +163,9 @@ func leadsElsewhere(path string) error {
 	return fmt.Errorf("%w: the path now leads elsewhere than %s", ErrChanged, path)
 }
 
-// openDir opens a folder at an absolute path without links, as Path.Real is, and then checks that its path leads to it
-// and through no link. It creates nothing. openIn reads the folder's files.
-func (w *Workspace) openDir(path string) (*os.Root, error) {
+// OpenDir opens a folder at an absolute path without links, as Path.Real is, and then checks that its path leads to it
+// and through no link. It creates nothing. OpenIn reads the folder's files.
+func (w *Workspace) OpenDir(path string) (*os.Root, error) {
 	root, err := inputfile.OpenDir(path)
 	if err != nil {
 		return nil, err
@@ -181,9 +181,9 @@ func (w *Workspace) openDir(path string) (*os.Root, error) {
 	return root, nil
 }
 
-// openIn opens a regular file of an open folder for reading. It does not follow links, and refuses folders, devices and
+// OpenIn opens a regular file of an open folder for reading. It does not follow links, and refuses folders, devices and
 // pipes with ErrNotRegular.
-func openIn(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
+func OpenIn(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	want, err := dir.Lstat(name)
 	if err != nil {
 		return nil, nil, err

@@ -370,7 +370,7 @@ func (b *Restorer) removeLeftoverLinks(abs string, things ...Entry) {
 		if t.Kind != Link {
 			continue
 		}
-		dir, err := b.w.openDir(filepath.Dir(abs))
+		dir, err := b.w.OpenDir(filepath.Dir(abs))
 		if err != nil {
 			return // without the folder there is no leftover
 		}
@@ -384,7 +384,7 @@ func (b *Restorer) removeLeftoverLinks(abs string, things ...Entry) {
 
 // setMode changes a file's permissions and nothing else.
 func setMode(dir *os.Root, name string, mode fs.FileMode) error {
-	f, old, err := openIn(dir, name)
+	f, old, err := OpenIn(dir, name)
 	if err != nil {
 		return err
 	}
@@ -407,7 +407,7 @@ func (b *Restorer) removeEmptyParents(abs string, to Entry) {
 		}
 		name := filepath.Base(at)
 		at = filepath.Dir(at)
-		dir, err := b.w.openDir(at)
+		dir, err := b.w.OpenDir(at)
 		if errors.Is(err, fs.ErrNotExist) || isNotDir(err) {
 			continue // it is gone already
 		}
@@ -470,7 +470,7 @@ func (w *Workspace) entryAtAbs(ctx context.Context, abs string) (Entry, error) {
 		}
 		return Entry{Kind: Absent, MissingParents: len(rest)}, nil
 	}
-	dir, err := w.openDir(base)
+	dir, err := w.OpenDir(base)
 	if errors.Is(err, ErrChanged) {
 		return Entry{Kind: Foreign}, nil // the path leads through a link
 	}
@@ -519,7 +519,7 @@ func entryIn(ctx context.Context, dir *os.Root, name string) (Entry, error) {
 	case !info.Mode().IsRegular():
 		return Entry{Kind: Foreign}, nil
 	}
-	f, info, err := openIn(dir, name)
+	f, info, err := OpenIn(dir, name)
 	if errors.Is(err, ErrNotRegular) {
 		err = ErrChanged // since the look above
 	}
@@ -537,7 +537,7 @@ func (w *Workspace) ReadEntry(ctx context.Context, rel string, limit int64) ([]b
 	if !restorable(rel) {
 		return nil, fmt.Errorf("read %q: %w", rel, ErrPath)
 	}
-	d, err := w.openDir(filepath.Join(w.root, filepath.Dir(rel)))
+	d, err := w.OpenDir(filepath.Join(w.root, filepath.Dir(rel)))
 	if err != nil {
 		return nil, err
 	}
@@ -546,7 +546,7 @@ func (w *Workspace) ReadEntry(ctx context.Context, rel string, limit int64) ([]b
 	if target, err := d.Readlink(name); err == nil {
 		return []byte(target), nil
 	}
-	f, info, err := openIn(d, name)
+	f, info, err := OpenIn(d, name)
 	if err != nil {
 		return nil, err
 	}

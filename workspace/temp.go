@@ -183,7 +183,7 @@ func (w *Workspace) Sweep(p Path) (int, error) {
 	if p.Real == w.root {
 		return 0, nil
 	}
-	dir, err := w.openDir(filepath.Dir(p.Real))
+	dir, err := w.OpenDir(filepath.Dir(p.Real))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), isNotDir(err):
 		return 0, nil // no folder, no leftovers

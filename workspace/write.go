@@ -40,6 +40,21 @@ func checkReplaceable(dir *os.Root, name string) (fs.FileInfo, error) {
 	return old, nil // other failures count for nothing: a program that runs cannot be written to, but it can be replaced
 }
 
+// hashAt returns the hash of a file's content, "" when the file does not exist.
+func hashAt(ctx context.Context, dir *os.Root, name string) (string, error) {
+	f, _, err := OpenIn(dir, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case errors.Is(err, ErrNotRegular):
+		return "", ErrChanged
+	case err != nil:
+		return "", err
+	}
+	defer f.Close()
+	return hashOf(ctx, f)
+}
+
 // ErrPartly: a set of changes failed half-way, and some of the changes could not be undone. The error names the
 // files.
 var ErrPartly = errors.New("some files are changed and could not be changed back")
@@ -200,8 +215,8 @@ func (s *changeStep) check(ctx context.Context, keep bool) error {
 			return err
 		}
 	}
-	now, err := entryIn(ctx, s.dir.Root, s.name)
-	if err == nil && (now.Hash != s.Expect || now.Kind == Link || now.Kind == Foreign) {
+	hash, err := hashAt(ctx, s.dir.Root, s.name)
+	if err == nil && hash != s.Expect {
 		err = ErrChanged
 	}
 	return err
@@ -222,7 +237,7 @@ func (s *changeStep) keep(ctx context.Context) (err error) {
 		_, _ = lockFile(link.f) // so that no sweep takes it for a leftover
 		return nil
 	}
-	f, _, err := openIn(dir, s.name)
+	f, _, err := OpenIn(dir, s.name)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -341,7 +342,7 @@ func (w *walker) walk(ctx context.Context, visit func(abs string, d fs.DirEntry)
 		abs    string
 		layers []ignoreLayer
 	}
-	queue := []folder{{w.base, w.outerLayers(ctx)}}
+	queue := []folder{{w.base, w.outerLayers()}}
 	for len(queue) > 0 {
 		var f folder
 		if w.breadth {
@@ -358,7 +359,7 @@ func (w *walker) walk(ctx context.Context, visit func(abs string, d fs.DirEntry)
 		}
 		own := f.layers
 		if slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == ".gitignore" }) {
-			own = w.withLayer(ctx, own, f.abs)
+			own = w.withLayer(own, f.abs)
 		}
 		var sub []folder
 		for _, d := range entries {
@@ -385,7 +386,7 @@ func (w *walker) walk(ctx context.Context, visit func(abs string, d fs.DirEntry)
 }
 
 // outerLayers returns the .gitignore files from the root down to the base's parent.
-func (w *walker) outerLayers(ctx context.Context) []ignoreLayer {
+func (w *walker) outerLayers() []ignoreLayer {
 	rel, ok := insideRel(w.ws.Root(), w.base)
 	if !ok {
 		return nil
@@ -393,7 +394,7 @@ func (w *walker) outerLayers(ctx context.Context) []ignoreLayer {
 	var layers []ignoreLayer
 	at := w.ws.Root()
 	for _, part := range strings.Split(rel, "/") {
-		layers = w.withLayer(ctx, layers, at)
+		layers = w.withLayer(layers, at)
 		at = filepath.Join(at, part)
 	}
 	return layers
@@ -406,9 +407,19 @@ const (
 )
 
 // withLayer adds the rules of a folder's .gitignore file. Like git, it ignores a link of that name.
-func (w *walker) withLayer(ctx context.Context, layers []ignoreLayer, folder string) []ignoreLayer {
-	text, _, err := w.ws.Read(ctx, workspace.Path{Real: filepath.Join(folder, ".gitignore")}, maxIgnore)
-	if err != nil || len(text) > maxAllIgnore-w.rules {
+func (w *walker) withLayer(layers []ignoreLayer, folder string) []ignoreLayer {
+	dir, err := w.ws.OpenDir(folder)
+	if err != nil {
+		return layers
+	}
+	defer func() { _ = dir.Close() }() // it was only read from
+	f, _, err := workspace.OpenIn(dir, ".gitignore")
+	if err != nil {
+		return layers
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxIgnore+1))
+	if err != nil || len(text) > min(maxIgnore, maxAllIgnore-w.rules) {
 		return layers
 	}
 	w.rules += len(text)

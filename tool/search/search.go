@@ -16,6 +16,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"regexp/syntax"
 	"runtime"
@@ -72,13 +73,15 @@ func (q *fileSearch) files(ctx context.Context, names []string) error {
 	var broken atomic.Pointer[any]
 	for range min(len(names), runtime.GOMAXPROCS(0), maxSearchers) {
 		wg.Go(func() {
+			var s fileSearcher
+			defer s.close()
 			defer func() {
 				if what := recover(); what != nil {
 					broken.Store(&what)
 				}
 			}()
 			for i := next.Add(1) - 1; i < int64(len(names)); i = next.Add(1) - 1 {
-				found[i], errs[i] = q.file(ctx, names[i], maxResults-q.groups, maxFoundLines-q.lines)
+				found[i], errs[i] = s.file(ctx, q, names[i], maxResults-q.groups, maxFoundLines-q.lines)
 			}
 		})
 	}
@@ -115,16 +118,43 @@ func (q *fileSearch) add(abs string, lines []foundLine) {
 	}
 }
 
+// fileSearcher searches one file after the other. It keeps the folder open while the next file is in the same one.
+type fileSearcher struct {
+	path string   // of dir
+	dir  *os.Root // nil until the first file
+}
+
+func (s *fileSearcher) close() {
+	if s.dir != nil {
+		_ = s.dir.Close() // it was only read from
+	}
+	s.dir = nil
+}
+
+// open opens a regular file. It refuses a name that became a link or a pipe since the walk listed it.
+func (s *fileSearcher) open(ws *workspace.Workspace, abs string) (*os.File, fs.FileInfo, error) {
+	folder, name := filepath.Split(abs)
+	if folder = filepath.Clean(folder); s.dir == nil || s.path != folder {
+		s.close()
+		dir, err := ws.OpenDir(folder)
+		if err != nil {
+			return nil, nil, err
+		}
+		s.path, s.dir = folder, dir
+	}
+	return workspace.OpenIn(s.dir, name)
+}
+
 // file returns the matching lines of one file; a file that cannot be read has none.
-func (q *fileSearch) file(ctx context.Context, abs string, want, most int) ([]foundLine, error) {
-	f, state, err := q.ws.Open(workspace.Path{Real: abs}) // a name that became a link or a pipe since the walk listed it is refused
+func (s *fileSearcher) file(ctx context.Context, q *fileSearch, abs string, want, most int) ([]foundLine, error) {
+	f, info, err := s.open(q.ws, abs)
 	if err != nil {
 		return nil, tool.ContextError(err)
 	}
 	defer f.Close()
 	var from io.Reader = f
-	if q.finder.texts != nil && state.Size <= maxWhole {
-		whole, err := io.ReadAll(io.LimitReader(workspace.NewContextReader(ctx, f), state.Size))
+	if q.finder.texts != nil && info.Size() <= maxWhole {
+		whole, err := io.ReadAll(io.LimitReader(workspace.NewContextReader(ctx, f), info.Size()))
 		if err != nil {
 			return nil, tool.ContextError(err)
 		}
