@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/agent/rows"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
 )
@@ -148,10 +149,8 @@ func (a *Agent) retryUntilSaved(ctx context.Context, try func() error) error {
 			a.notice(fmt.Sprintf("%v; the run waits until the task can be saved, then continues by itself", err))
 			notified = true
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, saveRetry) {
 			return context.Cause(ctx)
-		case <-time.After(saveRetry):
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/mode"
@@ -242,10 +243,9 @@ func (a *Agent) waitForProvider(ctx context.Context, refused *llm.Error, wait ti
 		if wait >= time.Second {
 			a.live(Delta{Type: "wait.delta", TS: end.UnixMilli(), Text: left.Round(time.Second).String()})
 		}
-		select { // the last minute is counted down by seconds, an hour by minutes
-		case <-ctx.Done():
+		// the last minute is counted down by seconds, an hour by minutes
+		if !sleep.For(ctx, min(left, max(left/60, time.Second), time.Minute)) {
 			return context.Cause(ctx)
-		case <-time.After(min(left, max(left/60, time.Second), time.Minute)):
 		}
 	}
 	return nil

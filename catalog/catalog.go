@@ -48,6 +48,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/sleep"
 )
 
 // Name is the file's name in the cache folder.
@@ -104,9 +105,7 @@ func open(ctx context.Context, path string) (*DB, error) {
 	// Two processes that open a new file at once both set WAL mode, and the second one gets SQLITE_BUSY without the wait
 	// that it asked for.
 	for end := time.Now().Add(patience); busy(err) && time.Now().Before(end); err = db.prepare(ctx) {
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
+		if !sleep.For(ctx, 10*time.Millisecond) {
 			return db, ctx.Err()
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/sleep"
 )
 
 // Which process may remove what. One kernel lock, "lock", is taken shared for the moment in which a Store notes that it
@@ -59,10 +60,8 @@ func (s *Folder) lock(ctx context.Context, name string, mode filelock.Mode) (fre
 		if ok || err != nil {
 			return free, err
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, wait) {
 			return nil, fmt.Errorf("wait while %s (it holds %s): %w", busy[name], s.path(name), ctx.Err())
-		case <-time.After(wait):
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/feed"
@@ -273,9 +274,7 @@ func (r *entryReader) until(ctx context.Context, ref store.Ref, try func() (seen
 		if r.pause != nil {
 			r.pause()
 		} else {
-			select {
-			case <-time.After(retryDelay):
-			case <-ctx.Done():
+			if !sleep.For(ctx, retryDelay) {
 				return ctx.Err()
 			}
 		}

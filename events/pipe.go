@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/feed"
@@ -220,10 +221,7 @@ func (t *Topic) followTask(ctx context.Context, ref store.Ref) error {
 		wait.Go(func() {
 			for ctx.Err() == nil { // the process that works on the task may change any number of times
 				t.remote(ctx, ref, live.publish)
-				select {
-				case <-ctx.Done():
-				case <-time.After(holderPoll):
-				}
+				sleep.For(ctx, holderPoll)
 			}
 		})
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/internal/process"
+	"github.com/roost-dev/roost/internal/sleep"
 )
 
 // Constants of Roo's lock (proper-lockfile 4): a lock directory with an mtime older than staleAfter has no holder; a
@@ -221,20 +222,9 @@ func lockAll(ctx context.Context, dir string, names []string, wait []time.Durati
 		if try == len(wait) {
 			return nil, errors.Join(fmt.Errorf("%s: %w; try again when it has finished", busy, ErrLocked), d.Close())
 		}
-		if err := pause(ctx, wait[try]); err != nil {
-			return nil, errors.Join(err, d.Close())
+		if !sleep.For(ctx, wait[try]) {
+			return nil, errors.Join(ctx.Err(), d.Close())
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	wait := time.NewTimer(d)
-	defer wait.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-wait.C:
-		return nil
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/internal/sleep"
 )
 
 // begin opens a file that scanned will read.
@@ -257,7 +258,7 @@ func (r *reader) settled(s scan, kind Kind) scan {
 				break
 			}
 		}
-		if busy && pause(r.ctx, 3*time.Millisecond) != nil {
+		if busy && !sleep.For(r.ctx, 3*time.Millisecond) {
 			break
 		}
 		s = choose(s, r.scan(name, kind), true)

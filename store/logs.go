@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	proc "github.com/roost-dev/roost/internal/process"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store/projection"
@@ -134,10 +135,8 @@ func (folders) own(ctx context.Context, path string, o filelog.Options) (journal
 		if err == nil || !errors.As(err, &busy) || !filelog.Here(busy.Holder) || proc.Alive(busy.Holder.PID) || time.Now().After(end) {
 			return log, err
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, 20*time.Millisecond) {
 			return nil, context.Cause(ctx)
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/journal/postgres"
@@ -181,10 +182,8 @@ func (l *sharedLogs) own(ctx context.Context, path string, o filelog.Options) (j
 			}
 			return log, err
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, 20*time.Millisecond) {
 			return nil, context.Cause(ctx)
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/filetool"
@@ -296,7 +297,7 @@ func (t *Tracker) Attend(ctx context.Context, what string, after time.Duration) 
 }
 
 func (t *Tracker) notifyChanges(ctx context.Context, what string, after time.Duration, now func() int64) {
-	if !pause(ctx, after) {
+	if !sleep.For(ctx, after) {
 		return
 	}
 	for {
@@ -304,19 +305,9 @@ func (t *Tracker) notifyChanges(ctx context.Context, what string, after time.Dur
 		if names := t.newlyChanged(ctx, now()); len(names) > 0 {
 			t.run.Notice(rows.FirstOf(names, maxNames) + " while " + what + "; the model gets to know it in its next turn")
 		}
-		if !pause(ctx, max(attendPoll, 20*time.Since(began))) {
+		if !sleep.For(ctx, max(attendPoll, 20*time.Since(began))) {
 			return
 		}
-	}
-}
-
-// pause waits for d. It returns false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
 	}
 }
 

@@ -41,6 +41,7 @@ import (
 
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/sleep"
 )
 
 // ErrInUse: a process of an earlier version works with the store.
@@ -381,10 +382,8 @@ func (s *Store) Lock(ctx context.Context) (free func(), err error) {
 		if time.Now().After(end) {
 			return nil, ErrInUse
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, 20*time.Millisecond) {
 			return nil, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
@@ -564,9 +565,7 @@ func (s *Session) settled(ctx context.Context, args []string) Said {
 		if said.Code != busy || s.state().Working || time.Now().After(end) {
 			return said
 		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
+		if !sleep.For(ctx, 50*time.Millisecond) {
 			return said
 		}
 	}

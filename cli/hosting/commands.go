@@ -22,6 +22,7 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -156,10 +157,7 @@ func (a *commands) until(ctx context.Context, verb, what string, look func(conte
 		if done || err != nil {
 			return err
 		}
-		select {
-		case <-stop.Ctx.Done():
-		case <-time.After(serverLook):
-		}
+		sleep.For(stop.Ctx, serverLook)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/server"
 )
@@ -164,10 +165,8 @@ func checkReached(ctx context.Context, srv *server.Server, address string, log *
 				"peer_url", address, "error", err.Error())
 			return
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, reachEvery) {
 			return
-		case <-time.After(reachEvery):
 		}
 	}
 }

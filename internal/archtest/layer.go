@@ -40,7 +40,7 @@ var layers = [][]string{
 	{"docs", "esjson", "money", "redact", "workspace/terminal", "task/codec", "internal/failpoint", "internal/inputfile",
 		"internal/filelock", "internal/atomicfile", "internal/keyed", "internal/process", "internal/testing/conformance", "internal/testing/mcptest", "internal/testing/fixture",
 		"internal/testing/screen", "internal/testing/pgtest", "internal/highlight"},
-	{"internal/lazyregexp"},
+	{"internal/lazyregexp", "internal/sleep"},
 }
 
 // neighbours are the allowed imports inside a layer.

@@ -21,6 +21,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/roost-dev/roost/internal/sleep"
 )
 
 // Mode is the kind of a lock.
@@ -59,10 +61,8 @@ func repeat(ctx context.Context, pause time.Duration, try func() (ok bool, err e
 		if ok, err := try(); ok || err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, pause) {
 			return ctx.Err()
-		case <-time.After(pause):
 		}
 	}
 }

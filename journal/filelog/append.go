@@ -47,8 +47,8 @@ func (o *owner) save(lines []journal.Line) (head uint64, err error) {
 	return head, nil
 }
 
-// told notifies followers of what was saved.
-func (o *owner) told(head uint64) {
+// notify wakes the followers of what was saved.
+func (o *owner) notify(head uint64) {
 	theHub.Wake(o.key)
 	if o.published && o.opt.Synced != nil { // without a published length, a notified reader would find nothing
 		o.opt.Synced(o.Epoch(), head, false)

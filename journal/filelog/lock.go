@@ -19,6 +19,7 @@ import (
 
 	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/internal/process"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -194,10 +195,8 @@ func await(ctx context.Context, f File, dir string, deadline time.Time) error {
 		if !held { // a reader is looking; that takes it microseconds
 			pause = time.Duration(rand.IntN(2000)) * time.Microsecond
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, pause) {
 			return ctx.Err()
-		case <-time.After(pause):
 		}
 	}
 }

@@ -193,7 +193,7 @@ func (o *owner) takeOver(ctx context.Context) error {
 		FlushAfter: o.opt.FlushAfter,
 		MaxUnsaved: o.opt.MaxUnsaved,
 		Save:       o.save,
-		Saved:      o.told,
+		Saved:      o.notify,
 	})
 	return o.Start(chain, journal.Draft{At: o.opt.Clock(), By: o.opt.By, Events: []journal.Event{opened}})
 }

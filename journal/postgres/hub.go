@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/database"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -91,7 +92,7 @@ func (h *hub) send(ctx context.Context) {
 				break
 			}
 		}
-		pause(ctx, notifyEvery)
+		sleep.For(ctx, notifyEvery)
 	}
 }
 
@@ -116,7 +117,7 @@ func (h *hub) payloads() (list []string) {
 // listen receives the notifications of other servers, on a connection of its own. It reports what hinders it once, until it
 // has listened again.
 func (h *hub) listen(ctx context.Context) {
-	for said := false; ctx.Err() == nil; pause(ctx, reconnectPause) {
+	for said := false; ctx.Err() == nil; sleep.For(ctx, reconnectPause) {
 		err := h.receive(ctx)
 		if listened := h.listening.Swap(false); err != nil && ctx.Err() == nil && (listened || !said) {
 			h.warn(fmt.Errorf("listen for commits of other servers (until that works they are found by polling): %w", err))
@@ -179,7 +180,7 @@ func (h *hub) poll(ctx context.Context) {
 		if h.listening.Load() {
 			wait = pollListening
 		}
-		pause(ctx, wait)
+		sleep.For(ctx, wait)
 		if wait == pollDeaf {
 			h.followers.Wake(anyJournal) // a server may have announced something
 		}
@@ -209,14 +210,4 @@ func (h *hub) look(ctx context.Context, ids []int64, before map[int64]int64) map
 		}
 	}
 	return now
-}
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/database"
+	"github.com/roost-dev/roost/internal/sleep"
 )
 
 // What renew does about a locked row. It waits only when it renews a single row: waiting for several rows in any
@@ -51,7 +52,7 @@ func (l *leases) list() []*owner {
 // leases still last for two thirds.
 func (l *leases) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		pause(ctx, l.length/3)
+		sleep.For(ctx, l.length/3)
 		if all := l.list(); len(all) > 0 {
 			limited, cancel := context.WithTimeout(ctx, l.length/3)
 			_ = l.renew(limited, all, skipLocked) // a lease that is not renewed ends, and Held shows it

@@ -28,6 +28,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/lazyregexp"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/llm"
 )
 
@@ -483,12 +484,10 @@ func (b Backoff) Wait(ctx context.Context, d time.Duration) error {
 	if b.Sleep != nil {
 		return b.Sleep(ctx, d)
 	}
-	select {
-	case <-ctx.Done():
+	if !sleep.For(ctx, d) {
 		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
 	}
+	return nil
 }
 
 // ErrIdle is the cause of a call that ended because nothing came for too long.

@@ -28,6 +28,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/internal/sleep"
 )
 
 // The reasons why a database cannot be read.
@@ -50,10 +51,8 @@ func Read(ctx context.Context, file string, f func(context.Context, *sql.DB) err
 	var last error
 	for try := range tries {
 		if try > 0 {
-			select {
-			case <-ctx.Done():
+			if !sleep.For(ctx, pause<<(try-1)) {
 				return fmt.Errorf("reading the database %s: %w", file, ctx.Err())
-			case <-time.After(pause << (try - 1)):
 			}
 		}
 		before := stateOf(file)

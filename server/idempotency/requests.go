@@ -33,6 +33,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -205,10 +206,8 @@ func (d *Requests) begin(ctx context.Context, key, request, fingerprint string) 
 		default:
 			return &Request{again, one, d, a.name}, nil, nil
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, d.place.pause()) {
 			return nil, nil, ctx.Err()
-		case <-time.After(d.place.pause()):
 		}
 	}
 }

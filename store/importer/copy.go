@@ -21,6 +21,7 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/internal/progress"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
@@ -67,10 +68,8 @@ func (im *importer) copyTree(ctx context.Context, from fileSet, to *os.Root) (ta
 		case try == copyRetries:
 			return tree, errors.New("it keeps changing while it is copied; close the program that works in it and import again")
 		case try > 0:
-			select {
-			case <-ctx.Done():
+			if !sleep.For(ctx, copyPause) {
 				return tree, ctx.Err()
-			case <-time.After(copyPause):
 			}
 		}
 	}

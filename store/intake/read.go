@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/projection"
 )
@@ -84,10 +85,8 @@ func ReadSettled(ctx context.Context, dir string, mark projection.Watermark, wai
 		if time.Since(begun) > limit {
 			return nil, fmt.Errorf("%s: %w (%s); try again when it has finished", dir, projection.ErrBusy, why)
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, wait.Pause) {
 			return nil, ctx.Err()
-		case <-time.After(wait.Pause):
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -137,10 +138,9 @@ func (x *Index) put(ctx context.Context, ids []string, sweep bool) error {
 		if !errors.Is(err, roofmt.ErrChanged) {
 			return err
 		}
-		select { // a random pause, so that not all processes read it again at the same time
-		case <-ctx.Done():
+		// a random pause, so that not all processes read it again at the same time
+		if !sleep.For(ctx, rand.N(time.Duration(min(try, 10)+1)*time.Millisecond)) {
 			return ctx.Err()
-		case <-time.After(rand.N(time.Duration(min(try, 10)+1) * time.Millisecond)):
 		}
 	}
 	return fmt.Errorf("history index of %s: %w, again and again", x.tasks, roofmt.ErrChanged)

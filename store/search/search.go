@@ -21,6 +21,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/progress"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/store/intake"
@@ -576,10 +577,8 @@ func waitUntilCalm(ctx context.Context, s *store.Store) error {
 		if !slices.ContainsFunc(tasks.Tasks, func(t store.Candidate) bool { return t.Stamp == "" }) {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, intake.ClockTick/5) {
 			return ctx.Err()
-		case <-time.After(intake.ClockTick / 5):
 		}
 	}
 	return nil // another program is at work; searches read those tasks until they are calm
