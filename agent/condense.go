@@ -363,8 +363,8 @@ func (a *Agent) Context() (api.ContextUse, error) {
 	for _, n := range size {
 		total += n
 	}
-	u.Used, u.Counted = shrink.Tokens(a.state())
-	u.Used = cmp.Or(u.Used, contextwindow.EstimateTokens(total))
+	_, u.Counted = shrink.Tokens(a.state())
+	u.Used = a.sizeNow(raws)
 	left := u.Used
 	for _, name := range []string{"system", "tools", "summary", "results", "files", "images"} {
 		part := api.ContextPart{Name: name, Tokens: u.Used * size[name] / max(total, 1)}
@@ -392,7 +392,7 @@ func (a *Agent) addSizes(raw []byte, size map[string]int64) {
 	}
 	for b := range esjson.Array(content) {
 		bytes, images := contextwindow.Weigh(b)
-		size["images"] += int64(images) * shrink.ImageTokens * 7 / 2
+		size["images"] += int64(images) * shrink.ImageBytes
 		typ, _ := esjson.GetString(b, "type")
 		text, _ := esjson.GetString(b, "text")
 		part := name

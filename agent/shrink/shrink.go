@@ -27,9 +27,12 @@ import (
 	"github.com/roost-dev/roost/workspace/outline"
 )
 
-// ImageTokens is about the number of tokens that providers count for an image. It does not depend on the bytes of the
-// image.
-const ImageTokens = 1600
+// ImageTokens is about the number of tokens that providers count for an image, and ImageBytes the text that counts as
+// many. Neither depends on the bytes of the image.
+const (
+	ImageTokens = 1600
+	ImageBytes  = ImageTokens * 7 / 2
+)
 
 // Tokens returns how many tokens the next request is expected to have: those of the newest request and its reply, or
 // those that a truncation or summary left, and an estimate for the messages since. It is 0 when nothing was counted
@@ -88,7 +91,7 @@ func Size(raws [][]byte) int64 {
 
 func messageSize(raw []byte) int64 {
 	bytes, images := contextwindow.Weigh(raw)
-	return int64(bytes) + int64(images)*ImageTokens
+	return int64(bytes) + int64(images)*ImageBytes
 }
 
 // Largest finds the largest call or result among the messages that are sent. messages are the visible messages as
