@@ -128,6 +128,9 @@ func readIdx(f io.ReaderAt, seal *journal.Seal) (x idxFile, err error) {
 		return x, errNoIndex
 	}
 	sum, size := binary.LittleEndian.Uint32(h[len(idxMagic):]), int64(binary.LittleEndian.Uint32(h[len(idxMagic)+4:]))
+	if size > 64<<20 { // millions of spots fit; a hostile sparse file has gigabytes at no cost
+		return x, errNoIndex
+	}
 	body, err := io.ReadAll(io.NewSectionReader(f, int64(idxHeader), size)) // in no more memory than the file has bytes
 	got := crc32.Update(crc32.Checksum(h[len(idxMagic)+4:], castagnoli), castagnoli, body)
 	if err != nil || int64(len(body)) < size || got != sum {

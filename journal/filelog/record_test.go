@@ -157,6 +157,33 @@ func TestIndexIsNotBelieved(t *testing.T) {
 	}
 }
 
+// sparseFile has zeros after its head, without an end.
+type sparseFile struct{ head []byte }
+
+func (z sparseFile) ReadAt(p []byte, off int64) (int, error) {
+	clear(p)
+	if off < int64(len(z.head)) {
+		copy(p, z.head[off:])
+	}
+	return len(p), nil
+}
+
+// An index that has gigabytes, as a sparse file may, takes no memory either.
+func TestSparseIndexTakesNoMemory(t *testing.T) {
+	head := make([]byte, idxHeader)
+	copy(head, idxMagic)
+	copy(head[len(idxMagic)+4:], []byte{0, 0, 0, 0x40}) // 1 GB
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := readIdx(sparseFile{head}, nil); err == nil {
+		t.Fatal("an index of zeros was taken")
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+		t.Fatalf("got %d bytes for a file that claims 1 GB, want none", got)
+	}
+}
+
 func TestSpotsAreFound(t *testing.T) {
 	at := func(seq uint64, off int64) item {
 		return item{verdict{commit: true, seq: seq}, rawLine{off: off}}
