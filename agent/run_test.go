@@ -74,7 +74,7 @@ func TestTheFirstRequestListsTheFiles(t *testing.T) {
 	}
 }
 
-// Before the first request of a run a person is told what it sends and what that costs.
+// Before its first request, a run reports what it sends and what that costs.
 func TestExpectation(t *testing.T) {
 	b := newBench(t, turn{text: "hm"}, finish("done"))
 	var plans []string

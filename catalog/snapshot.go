@@ -85,8 +85,8 @@ func (s *Snapshot) Any(ctx context.Context, parts []Part, q Query) (bool, error)
 	return len(out) > 0, err
 }
 
-// read returns the hits in parts, in their order. It ends when stop says so before the next part; with an error it returns
-// no hits.
+// read returns the hits in parts, in their order. Before each further part it calls stop, and ends if stop returns true.
+// With an error it returns no hits.
 func (s *Snapshot) read(ctx context.Context, parts []Part, q Query,
 	stop func(found []Hit, next Part) bool) (out []Hit, err error) {
 	r, i := reader{q: q}, 0

@@ -20,8 +20,8 @@ const (
 
 // PlanResume finds what a request to continue a task would meet, and changes nothing: the checks are those of the run
 // itself. A decision that an earlier plan asked for is a member of the request. ref is what continues: the task, or the fork
-// that continues it already. asks are what a person must decide before a run can begin, in the order of asking. The plan
-// lacks what says nothing about the next run.
+// that continues it already. asks are what a person must decide before a run can begin, in the order of asking. The
+// caller adds the plan's title, tool, current run and documents of asks.
 func (e *Engine) PlanResume(ctx context.Context, r Request) (ref store.Ref, p api.ResumePlan, asks []error, err error) {
 	given, err := e.store.Find(ctx, r.Task)
 	if err != nil {

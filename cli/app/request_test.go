@@ -42,8 +42,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// What the flags ask for is what a server is asked for, member by member. A limit that was not given is left to the task; a
-// 0 that was given takes it away.
+// A request to a server has one member for each flag. Without the flag of a limit the task keeps its limit; 0 removes it.
 func TestRequestsAsAServerTakesThem(t *testing.T) {
 	t.Parallel()
 	picture := filepath.Join(t.TempDir(), "p.png")

@@ -277,8 +277,7 @@ func (a *App) Pages(ctx context.Context, c *client.Client, path string, query ur
 	}
 }
 
-// ReadPage adds the page at Next, as large as the query asks. The last page has the summary; each page tells of its own
-// hits.
+// ReadPage adds the page at Next, of the size in the query. Found becomes that of this page, with the hits of all pages.
 func (l *Listed) ReadPage(ctx context.Context, c *client.Client, path string, query url.Values) error {
 	SetQuery(query, "cursor", l.Next)
 	var p struct {

@@ -30,8 +30,8 @@ import (
 // offered bounds the offered words; rather than read more, a person types another letter.
 const offered = 50
 
-// Rank returns the words that match the typed beginning, the best first. about: descriptions are matched too, for
-// names that mean nothing to people. It leaves out a word that cannot be shown unchanged, since nobody can choose it.
+// Rank returns the words that match the typed beginning, the best first. With about, a description may match instead of the
+// name, which may be only an id. Rank leaves out a word that a terminal cannot show unchanged.
 func Rank(list []api.Completion, begun string, about bool) []api.Completion {
 	type scored struct {
 		api.Completion
