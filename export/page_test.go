@@ -40,7 +40,7 @@ func TestPageShowsResultsBelowTheirRows(t *testing.T) {
 	inert(t, page)
 	main := page[strings.Index(page, "<main>"):strings.Index(page, "</main>")]
 	for _, want := range []string{
-		`id="ui-2"`, `<b>tool read</b> <code>a.go</code>`, `<div class="output"><header><b>output</b></header>`, masked + " &lt;script&gt;of a.go",
+		`id="ui-2"`, `<b>tool read</b> <code>a.go</code>`, `<div class="output"><header><b>output</b> </header>`, masked + " &lt;script&gt;of a.go",
 		`<b>tool edit</b> <code>a.go</code>`, `<span class="removed">-x &lt;b&gt;`, `<span class="added">+y`, `<b>denied</b>`, "The user denied this operation.", "<b>model (no words)</b>",
 	} {
 		if !strings.Contains(main, want) {
@@ -134,7 +134,7 @@ func TestPagesOfOddText(t *testing.T) {
 	_, err := HTML(t.Context(), &out, newStorage(t, files).open("t1"), Options{Mask: redact.New()})
 	fixture.NoError(t, err)
 	inert(t, out.String())
-	for _, want := range []string{"{{.}} {% x %} ${y} #{z} &lt;%= 1 %&gt;", "<b>tool $</b> <code>cat &lt;&lt;E</code><pre>&lt;b&gt;\nE</pre>", "a: &lt;i&gt;"} {
+	for _, want := range []string{"{{.}} {% x %} ${y} #{z} &lt;%= 1 %&gt;", "<b>tool $</b> <code>cat &lt;&lt;E</code> <pre>&lt;b&gt;\nE</pre>", "a: &lt;i&gt;"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the page lacks %s", want)
 		}

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"html/template"
-
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/service"
 )
@@ -17,11 +15,11 @@ const (
 // pair is one message of the next request, or neighbours that are left out of it, beside the rows that they come from.
 type pair struct {
 	api.AlignedMessage
-	Saw    []template.HTML // rows of the conversation
-	Left   int             // rows that are left out
-	Sent   []template.HTML // the message of the next request
-	Words  string          // the state in words
-	Stored string          // the stored messages, as #3 or #3–#9
+	Saw    string // HTML: rows of the conversation
+	Left   int    // rows that are left out
+	Sent   string // HTML: the message of the next request
+	Words  string // the state in words
+	Stored string // the stored messages, as #3 or #3–#9
 }
 
 var fates = map[string]string{
@@ -49,16 +47,13 @@ func (d *taskData) aligned(a *asked, t *service.OpenTask, span service.Span) (be
 		return nil, nil, err
 	}
 	for _, m := range got.Items {
-		one := pair{AlignedMessage: m, Words: fates[m.State]}
+		one := pair{AlignedMessage: m, Words: fates[m.State], Sent: sent[m.Sent]}
 		for n := m.From; n > 0 && n <= m.To; n++ {
 			if html, shown := saw[n]; shown {
-				one.Saw = append(one.Saw, html)
+				one.Saw += html
 			} else {
 				one.Left++
 			}
-		}
-		if html, shown := sent[m.Sent]; shown {
-			one.Sent = append(one.Sent, html)
 		}
 		if n := len(m.Stored); n > 0 {
 			if one.Stored = "#" + itoa(m.Stored[0]); n > 1 {
@@ -72,8 +67,8 @@ func (d *taskData) aligned(a *asked, t *service.OpenTask, span service.Span) (be
 
 // partsOf reads the messages of a history that the items need, by their numbers. It reads neighbouring items together.
 func partsOf(a *asked, t *service.OpenTask, o service.LinesOptions, items []api.AlignedMessage,
-	of func(api.AlignedMessage) (from, to int)) (map[int]template.HTML, error) {
-	out := map[int]template.HTML{}
+	of func(api.AlignedMessage) (from, to int)) (map[int]string, error) {
+	out := map[int]string{}
 	from, to := 0, 0 // a stretch that is read at once
 	read := func() error {
 		if from == 0 {
@@ -81,7 +76,7 @@ func partsOf(a *asked, t *service.OpenTask, o service.LinesOptions, items []api.
 		}
 		got, err := t.Fragments(a.Context(), o, service.Span{After: from, Limit: to - from + 1})
 		for _, one := range got.Items {
-			out[one.Number] = template.HTML(one.HTML) //nolint:gosec // package markup made it
+			out[one.Number] = one.HTML
 		}
 		return err
 	}

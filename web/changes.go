@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"net/url"
 	"strings"
 
@@ -56,7 +55,7 @@ type changedFile struct {
 	ID    string
 	Ref   string // the path for scripts, percent-encoded; the visible path is cleaned
 	Hunks []changedHunk
-	Patch template.HTML // instead of hunks, if there are none
+	Patch string // HTML instead of hunks, if there are none
 	By    []changedBy
 	Notes []string
 	Open  bool
@@ -66,7 +65,7 @@ type changedFile struct {
 // changedHunk is a hunk with its lines.
 type changedHunk struct {
 	api.Hunk
-	Lines template.HTML
+	Lines string      // HTML
 	By    []changedBy // if the file has several authors
 	Whole bool        // the page shows the whole hunk
 }
@@ -76,6 +75,9 @@ type changedBy struct{ Words, Link string }
 
 // Self returns the address of the task.
 func (d *changesData) Self() string { return TaskPath(d.Task) }
+
+// at returns the address of a message of the conversation.
+func (d *changesData) at(number int) string { return messageLink(d.Self(), api.UI, number, "") }
 
 // Files returns the number of files on the page; a file counts once in each turn.
 func (d *changesData) Files() (n int) {
@@ -117,7 +119,7 @@ func (w *Web) changes(a *asked) (*page, error) {
 	q := a.URL.Query()
 	d := &changesData{Task: t, From: redact.Terminal(q.Get("from")), To: redact.Terminal(q.Get("to")), room: allPatches}
 	d.ByTurn = q.Get("by") == "turn" && d.From == "" && d.To == ""
-	p := &page{Kind: "changes", Title: "Changes of " + titleOf(d.Task), Data: d}
+	p := &page{Kind: "changes", Title: "Changes of " + titleOf(d.Task), Body: changesPage(d)}
 	if d.Problem = w.opt.Reader.ReadOnly(); d.Problem != nil {
 		return p, nil
 	}
@@ -227,14 +229,14 @@ func (d *changesData) file(set *markup.Setter, f api.FileDiff, id string) change
 		one.Left = int64(len(f.Patch) - len(shown))
 		room -= len(shown)
 		if f.Why == "" {
-			one.Patch = template.HTML(set.Diff(strings.ToValidUTF8(shown, ""))) //nolint:gosec // package markup made it
+			one.Patch = set.Diff(strings.ToValidUTF8(shown, ""))
 		}
 		return one
 	}
 	for i, h := range f.Hunks {
 		_, text, _ := strings.Cut(parts[i+1], "\n") // behind its head
 		lines, left := set.HunkLines(text, h.From, h.To, &room)
-		hunk := changedHunk{Hunk: h, Lines: template.HTML(lines), Whole: left == 0} //nolint:gosec // package markup made it
+		hunk := changedHunk{Hunk: h, Lines: lines, Whole: left == 0}
 		if len(f.Authors) > 1 {
 			hunk.By = d.authorsOf(h.Authors)
 		}

@@ -39,7 +39,7 @@ func (w *Web) compare(a *asked) (*page, error) {
 		return nil, err
 	}
 	d := &compareData{Task: t, With: redact.Terminal(a.URL.Query().Get("with"))}
-	p := &page{Kind: "compare", Title: "Compare " + titleOf(d.Task), Data: d}
+	p := &page{Kind: "compare", Title: "Compare " + titleOf(d.Task), Body: w.comparePage(d)}
 	if d.Problem = w.opt.Reader.ReadOnly(); d.Problem != nil {
 		return p, nil
 	}
@@ -65,8 +65,8 @@ func (w *Web) compare(a *asked) (*page, error) {
 	return p, nil
 }
 
-// Word names the speaker of a message of a kind.
-func (comparedSide) Word(kind string, number int) string {
+// wordOf names the speaker of a message of a kind.
+func wordOf(kind string, number int) string {
 	name := kind[strings.IndexByte(kind, ':')+1:]
 	if number == 1 {
 		return "you"

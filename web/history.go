@@ -83,6 +83,9 @@ func (f form) Narrowed() bool {
 	return slices.ContainsFunc(fields, func(name string) bool { return name != "sort" && f.Get(name) != "" })
 }
 
+// shown returns a field's value, safe to show.
+func (f form) shown(name string) string { return clean(f.Get(name)) }
+
 // Searches reports whether the page searches messages, and does not list tasks alone.
 func (f form) Searches() bool { return strings.TrimSpace(f.Get("q"))+f.Get("tool")+f.Get("file") != "" }
 
@@ -132,7 +135,7 @@ type group struct {
 // history lists tasks, or searches them.
 func (w *Web) history(a *asked) (*page, error) {
 	data := &history{Form: form{Values: askedFor(a)}, Statuses: api.Statuses}
-	p := &page{Kind: "history", Title: "History", Data: data}
+	p := &page{Kind: "history", Title: "History", Body: w.historyPage(data)}
 	data.First = data.Form.Get("cursor") == ""
 	filter := w.filterOf(&data.Form)
 	var (

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"github.com/roost-dev/roost/api"
 )
 
@@ -26,27 +28,20 @@ func protect(h http.Header) {
 	h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
 }
 
-// page is the data of a template.
+// page is what the layout shows.
 type page struct {
-	Kind   string // the name of the template, and data-page
+	Kind   string // data-page
 	Title  string
-	Status int // of HTTP; 0 = 200
-	Script bool
+	Status int    // of HTTP; 0 = 200
 	Cursor string // in the stream of all tasks, from before the page was read: a follower from there misses nothing
-	Meta   string // the version
-
-	Devices bool // there is a page of devices
-	Trust   bool // there is a page about the certificate
-	Data    any
+	Body   templ.Component
 }
 
 // send writes a page.
 func (w *Web) send(out http.ResponseWriter, r *http.Request, p *page) {
-	_, p.Script = w.files["live.js"]
-	p.Meta, p.Devices, p.Trust = w.opt.Version, w.opt.Devices != nil, w.opt.Trust != ""
 	protect(out.Header())
 	var body bytes.Buffer
-	if err := w.pages[p.Kind].Execute(&body, p); err != nil {
+	if err := w.layout(p).Render(r.Context(), &body); err != nil {
 		http.Error(out, "the page could not be made: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -92,12 +87,12 @@ func pack(body []byte) []byte {
 
 // Refuse answers with a page that shows the problem and what to do.
 func (w *Web) Refuse(out http.ResponseWriter, r *http.Request, p *api.Problem) {
-	kind, title := "problem", p.Title
+	shown := &page{Kind: "problem", Title: p.Title, Status: p.Status, Body: problemPage(p)}
 	if p.Status == http.StatusUnauthorized {
-		kind, title = "login", "Log in"
+		shown.Kind, shown.Title, shown.Body = "login", "Log in", w.loginPage(p)
 	}
 	if p.Allow != "" {
 		out.Header().Set("Allow", p.Allow)
 	}
-	w.send(out, r, &page{Kind: kind, Title: title, Status: p.Status, Data: p})
+	w.send(out, r, shown)
 }

@@ -40,8 +40,13 @@ type settingRow struct {
 // Text returns the value, one element a line.
 func (r settingRow) Text() string { return strings.Join(r.Value, "\n") }
 
-// Set reports whether the setting has another origin than the default.
-func (r settingRow) Set() bool { return r.Origin != "default" }
+// Given returns the value that the user gave, one element a line; "" for the default.
+func (r settingRow) Given() string {
+	if r.Origin == "default" {
+		return ""
+	}
+	return clean(r.Text())
+}
 
 // groupsOfSettings are the groups of the page with their settings; the last group has all other settings.
 var groupsOfSettings = []struct {
@@ -88,7 +93,7 @@ func (w *Web) settings(a *asked) (*page, error) {
 		d.Trouble, d.Workspace = w.opt.Reader.Problem(a.Context(), err, ""), ""
 	}
 	d.Storages, err = w.opt.Reader.Sources(a.Context())
-	return &page{Kind: "settings", Title: "Settings", Data: d}, err
+	return &page{Kind: "settings", Title: "Settings", Body: settingsPage(d)}, err
 }
 
 // setup is the data of the first steps: a provider, its key, a model, a test request.
@@ -103,10 +108,20 @@ type setup struct {
 // Link returns the address that chooses a provider.
 func (s setup) Link(name string) string { return address("/start", url.Values{"provider": {name}}) }
 
+// Left names the storages of other tools with the number of their tasks.
+func (s setup) Left() string {
+	return strings.Join(api.Each(s.Storages, func(one api.SourceState) string {
+		return clean(one.Name) + " (" + api.Plural(one.Tasks, "task") + ")"
+	}), ", ")
+}
+
+// exampleAddress is where a model server listens unless its user changes that.
+const exampleAddress = "http://127.0.0.1:11434/v1"
+
 // start leads through the first steps.
 func (w *Web) start(a *asked) (*page, error) {
 	s, err := w.setup(a)
-	return &page{Kind: "start", Title: "Set up a model", Data: s}, err
+	return &page{Kind: "start", Title: "Set up a model", Body: startPage(s)}, err
 }
 
 func (w *Web) setup(a *asked) (*setup, error) {

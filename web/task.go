@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
@@ -36,7 +35,7 @@ type taskData struct {
 	First     int
 	Last      int
 	Total     int
-	Items     []template.HTML
+	Items     string // HTML
 	Raw       []rawRow
 	Notes     []string
 	StandIn   string
@@ -65,11 +64,11 @@ type rawRow struct {
 	Left   int64 // bytes that are left out
 }
 
-// After returns the value of the parameter before for which this row is the last of the page.
-func (r rawRow) After() int { return r.Number + 1 }
-
 // Self returns the address of the page; the parts of a task are below it.
 func (d taskData) Self() string { return TaskPath(d.Task) }
+
+// at returns the address of a message of the conversation.
+func (d taskData) at(number int) string { return messageLink(d.Self(), api.UI, number, "") }
 
 // API returns the address of the task's documents.
 func (d taskData) API() string { return "/v1/tasks/" + url.PathEscape(refOf(d.Task)) }
@@ -142,7 +141,7 @@ func (w *Web) task(a *asked) (*page, error) {
 	default:
 		before, after, err = d.messages(a, t, o, span)
 		if at, _ := strconv.Atoi(q.Get("at")); err == nil && after != nil && at > d.Last { // those before it fill the page
-			d.Items, span.After = nil, at
+			d.Items, span.After = "", at
 			before, after, err = d.messages(a, t, o, span)
 		}
 	}
@@ -160,7 +159,7 @@ func (w *Web) task(a *asked) (*page, error) {
 	if d.Find != "" {
 		w.find(a, &d)
 	}
-	return &page{Kind: "task", Title: titleOf(d.Task), Data: d}, nil
+	return &page{Kind: "task", Title: titleOf(d.Task), Body: w.taskPage(d)}, nil
 }
 
 func (d *taskData) messages(a *asked, t *service.OpenTask, o service.LinesOptions, span service.Span) (before, after *int, err error) {
@@ -169,7 +168,7 @@ func (d *taskData) messages(a *asked, t *service.OpenTask, o service.LinesOption
 		return nil, nil, err
 	}
 	for _, one := range got.Items {
-		d.Items = append(d.Items, template.HTML(one.HTML)) //nolint:gosec // package markup made it
+		d.Items += one.HTML
 	}
 	if n := len(got.Items); n > 0 {
 		d.First, d.Last = got.Items[0].Number, got.Items[n-1].Number

@@ -60,6 +60,11 @@ var kinds = []struct {
 
 // usage shows what all tasks spent, by day, model, folder or tool.
 func (w *Web) usage(a *asked) (*page, error) {
+	d, err := w.spending(a)
+	return &page{Kind: "usage", Title: "Usage", Body: usagePage(d)}, err
+}
+
+func (w *Web) spending(a *asked) (usageData, error) {
 	d := usageData{By: api.ByDay}
 	days, over, past := 30, api.ByDay, "the last 30 days"
 	given, by := a.URL.Query().Get("days"), a.URL.Query().Get("by")
@@ -97,7 +102,7 @@ func (w *Web) usage(a *asked) (*page, error) {
 	}
 	got, err := w.opt.Reader.Spending(a.Context(), d.By, f)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
 	d.Total = got.Total
 	d.Groups = append(d.Groups, api.Each(got.Items, func(g api.SpendingGroup) spent { return w.spentBy(d.By, g, since) })...)
@@ -111,7 +116,7 @@ func (w *Web) usage(a *asked) (*page, error) {
 		d.Left = len(d.Groups) - groupsMost
 		d.Groups = d.Groups[:groupsMost]
 	}
-	return &page{Kind: "usage", Title: "Usage", Data: d}, nil
+	return d, nil
 }
 
 // spentBy returns a group with its name on the page, and the address of its tasks. since is the start of the period;
@@ -189,6 +194,17 @@ type column struct {
 	At, Room          string
 	Anchor            string // start, middle or end
 	Y, Height, Base   int
+}
+
+// labelX returns the place of the label.
+func (c column) labelX() string {
+	switch c.Anchor {
+	case "start":
+		return "0"
+	case "end":
+		return "100%"
+	}
+	return c.X
 }
 
 // line is a value beside the columns.

@@ -75,11 +75,11 @@ func TestUsageOfTheDayWithoutAMidnight(t *testing.T) {
 	}
 	reader := &spends{}
 	w := New(Options{Reader: reader, Now: func() time.Time { return time.Date(2026, 9, 8, 12, 0, 0, 0, zone) }})
-	page, err := w.usage(&asked{Request: httptest.NewRequest(http.MethodGet, "/usage?days=7", nil)})
+	data, err := w.spending(&asked{Request: httptest.NewRequest(http.MethodGet, "/usage?days=7", nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	chart := page.Data.(usageData).Chart
+	chart := data.Chart
 	var links []string
 	for _, c := range chart.Columns {
 		links = append(links, c.Link)
@@ -100,11 +100,11 @@ func TestTitleOfTheChart(t *testing.T) {
 	w := New(Options{Reader: &spends{}})
 	for query, want := range map[string]string{"": "Cost by day, the last 30 days", "?days=365&by=model": "Cost by model, the last year",
 		"?days=0&by=tool": "Cost by tool, all time"} {
-		page, err := w.usage(&asked{Request: httptest.NewRequest(http.MethodGet, "/usage"+query, nil)})
+		data, err := w.spending(&asked{Request: httptest.NewRequest(http.MethodGet, "/usage"+query, nil)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := page.Data.(usageData).Chart.Title; got != want {
+		if got := data.Chart.Title; got != want {
 			t.Errorf("/usage%s: got the title %q, want %q", query, got, want)
 		}
 	}

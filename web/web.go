@@ -2,12 +2,11 @@ package web
 
 import (
 	"context"
-	"embed"
-	"html/template"
-	"io/fs"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/a-h/templ"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/service"
@@ -58,11 +57,7 @@ type Web struct {
 	opt   Options
 	serve map[string]func(http.ResponseWriter, *http.Request) error
 	files map[string]file
-	pages map[string]*template.Template
 }
-
-//go:embed pages/*.html
-var pageFiles embed.FS
 
 // New makes the handler.
 func New(o Options) *Web {
@@ -73,13 +68,6 @@ func New(o Options) *Web {
 		opt:   o,
 		serve: map[string]func(http.ResponseWriter, *http.Request) error{},
 		files: staticFiles(),
-		pages: map[string]*template.Template{},
-	}
-	names, _ := fs.Glob(pageFiles, "pages/*.html") // a constant pattern
-	for _, name := range names {
-		if name = strings.TrimSuffix(strings.TrimPrefix(name, "pages/"), ".html"); name != "layout" {
-			w.pages[name] = template.Must(template.New("layout.html").Funcs(w.words()).ParseFS(pageFiles, "pages/layout.html", "pages/"+name+".html"))
-		}
 	}
 	for path, show := range map[string]func(*asked) (*page, error){
 		"/{$}":                w.history,
@@ -87,9 +75,9 @@ func New(o Options) *Web {
 		"/tasks/{id}/changes": w.changes,
 		"/tasks/{id}/compare": w.compare,
 		"/usage":              w.usage,
-		"/trash":              listing("trash", "Trash", o.Reader.Trash),
-		"/sources":            listing("sources", "Sources", o.Reader.Sources),
-		"/devices":            listing("devices", "Devices", o.Devices),
+		"/trash":              listing("trash", "Trash", o.Reader.Trash, w.trashPage),
+		"/sources":            listing("sources", "Sources", o.Reader.Sources, sourcesPage),
+		"/devices":            listing("devices", "Devices", o.Devices, w.devicesPage),
 		"/trust":              w.trust,
 		"/settings":           w.settings,
 		"/start":              w.start,
@@ -104,17 +92,17 @@ func New(o Options) *Web {
 }
 
 // listing makes the page of a list that the template shows as it is.
-func listing[T any](kind, title string, list func(context.Context) (T, error)) func(*asked) (*page, error) {
+func listing[T any](kind, title string, list func(context.Context) (T, error), show func(T) templ.Component) func(*asked) (*page, error) {
 	return func(a *asked) (*page, error) {
 		all, err := list(a.Context())
-		return &page{Kind: kind, Title: title, Data: all}, err
+		return &page{Kind: kind, Title: title, Body: show(all)}, err
 	}
 }
 
 // trust explains how to make a device trust the server's certificate. It needs no log-in: a device sees this page before
 // it can log in.
 func (w *Web) trust(*asked) (*page, error) {
-	return &page{Kind: "trust", Title: "Trust this server", Data: strings.ReplaceAll(w.opt.Trust, ":", " ")}, nil
+	return &page{Kind: "trust", Title: "Trust this server", Body: trustPage(strings.ReplaceAll(w.opt.Trust, ":", " "))}, nil
 }
 
 // Pages returns the handlers of the pages by their patterns for http.ServeMux. They answer requests that have passed

@@ -1,14 +1,16 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
-	"html/template"
 	"net/url"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/a-h/templ"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
@@ -17,33 +19,29 @@ import (
 	"github.com/roost-dev/roost/view/markup"
 )
 
-// words returns the functions of the templates. Templates pass untrusted text through clean, title or short.
-func (w *Web) words() template.FuncMap {
-	return template.FuncMap{
-		"clean":      redact.Marked,
-		"title":      titleOf,
-		"short":      func(s string) string { return markup.Short(redact.Marked(s)) },
-		"ref":        refOf,
-		"link":       TaskPath,
-		"base":       baseOf,
-		"count":      view.Count,
-		"bytes":      api.SizeText,
-		"dollars":    dollars,
-		"share":      shareOf,
-		"plural":     api.Plural,
-		"age":        func(ms int64) string { return age(w.opt.Now(), ms) },
-		"day":        func(ms int64) string { return w.stamp(ms, "2006-01-02 15:04") },
-		"moment":     func(ms int64) string { return w.stamp(ms, time.RFC3339) },
-		"parsed":     millis,
-		"parsedtext": func(s string) int64 { return millis(&s) },
-		"diff": func(s string) template.HTML {
-			return template.HTML(markup.New(markup.Options{Clean: redact.Marked}).Diff(s)) //nolint:gosec // package markup made it
-		},
-		"reason":   func(s string) string { return strings.TrimPrefix(s, api.SourceUnreachable) },
-		"exact":    exact,
-		"pathword": url.PathEscape,
-		"status":   func(s string) string { return strings.ReplaceAll(s, "-", " ") },
+// clean makes untrusted text safe to show. Templates pass all of it through clean, short or titleOf.
+func clean(s string) string { return redact.Marked(s) }
+
+// short returns an untrusted text that fits on a line.
+func short(s string) string { return markup.Short(clean(s)) }
+
+// titled returns a title behind a colon; "" for none.
+func titled(s string) string {
+	if s = short(s); s != "" {
+		return ": " + s
 	}
+	return ""
+}
+
+// diffOf returns a difference as HTML.
+func diffOf(patch string) string { return markup.New(markup.Options{Clean: clean}).Diff(patch) }
+
+// current are the attributes of a link that leads to what the page shows: kind is the value of aria-current.
+func current(here bool, kind string) templ.Attributes {
+	if !here {
+		return nil
+	}
+	return templ.Attributes{"aria-current": kind}
 }
 
 // shareOf returns how much of its model's window a task uses, such as 15%; "" if that is unknown.
@@ -57,10 +55,7 @@ func shareOf(t api.Summary) string {
 
 // titleOf returns the title of a task on one line, or its id if it has no title.
 func titleOf(t api.Summary) string {
-	if s := markup.Short(redact.Marked(t.Title)); s != "" {
-		return s
-	}
-	return redact.Marked(t.ID)
+	return cmp.Or(short(t.Title), clean(t.ID))
 }
 
 // refOf returns the name by which the API finds exactly this task.
@@ -122,8 +117,8 @@ func millis(text *string) int64 {
 	return at.UnixMilli()
 }
 
-// age describes how long ago a time was. For a time in the future, which a wrong clock wrote, it returns the day.
-func age(now time.Time, ms int64) string {
+// ageOf describes how long ago a time was. For a time in the future, which a wrong clock wrote, it returns the day.
+func ageOf(now time.Time, ms int64) string {
 	if ms <= api.EarliestTime {
 		return "–"
 	}
@@ -188,6 +183,17 @@ func address(path string, q url.Values) string {
 		return path
 	}
 	return path + "?" + q.Encode()
+}
+
+// query returns an address with the values of a query, given as pairs of name and value. It leaves out empty values.
+func query(path string, pairs ...string) string {
+	q := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return address(path, q)
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

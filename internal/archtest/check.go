@@ -29,7 +29,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxLines is the largest number of lines of a Go file. Most have 100 to 400.
+// maxLines is the largest number of lines of a Go file that is not generated. Most have 100 to 400.
 const maxLines = 800
 
 // heaps are package names without a subject; such packages attract everything.
@@ -142,7 +142,7 @@ func (c *checker) text(name string, data []byte) {
 
 // source checks one Go file.
 func (c *checker) source(name string, data []byte) error {
-	if n := bytes.Count(data, []byte{'\n'}); n > maxLines {
+	if n := bytes.Count(data, []byte{'\n'}); n > maxLines && !generated.Match(data) {
 		c.add(name, 0, "%d lines; over %d it is two files", n, maxLines)
 	}
 	set := token.NewFileSet()
@@ -182,7 +182,7 @@ func (c *checker) source(name string, data []byte) error {
 	return nil
 }
 
-// reserved are calls that only one package may make; tests may make them too.
+// reserved are calls that only one package may make; tests may make them too. No package is the owner "".
 var reserved = []struct {
 	call       *regexp.Regexp
 	owner, why string
@@ -193,6 +193,10 @@ var reserved = []struct {
 	{
 		regexp.MustCompile(`(?m)^(var |\t)[\w, ]+ = regexp\.MustCompile\(`), "internal/lazyregexp",
 		"compiles a regular expression in each process that starts; use internal/lazyregexp", true,
+	},
+	{
+		regexp.MustCompile(`(?m)^(import |\t)([\w.]+ )?"(html|text)/template"$`), "",
+		"imports a template package that calls methods by their names, so the linker keeps all methods; write a .templ file", true,
 	},
 }
 

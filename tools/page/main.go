@@ -1,10 +1,12 @@
-// Command page bundles the modules in web/live into the scripts that the server sends: web/static/live.js for the page, and
-// web/static/worker.js for the one event stream of a browser, and web/static/sw.js for when the server is not there. Both are committed, so that neither building nor running
-// Roost needs this program. It needs no node, and no network once its module is there.
+// Command page makes the files of the web page that have another source. It bundles the modules in web/live into the scripts
+// that the server sends: web/static/live.js for the page, web/static/worker.js for the one event stream of a browser, and
+// web/static/sw.js for when the server is not there. It compiles the templates in web and view/markup to Go. All of them are
+// committed, so that neither building nor running Roost needs this program. It needs no node, and no network once its
+// modules are there.
 //
 //	go run -C tools/page . -icons   draw the icons that a device shows for the installed page, from the shapes of roost.svg
-//	go run -C tools/page .          write the scripts
-//	go run -C tools/page . -check   compare them with what the modules give; exit code 1 when they differ
+//	go run -C tools/page .          write the scripts and the code of the templates
+//	go run -C tools/page . -check   compare them with what their sources give; exit code 1 when they differ
 //
 // All that it bundles is in web/live: an import of anything else is refused.
 package main
@@ -14,8 +16,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -39,7 +43,7 @@ var scripts = []struct {
 }
 
 func main() {
-	check := flag.Bool("check", false, "compare the committed scripts with what the modules give, and write nothing")
+	check := flag.Bool("check", false, "compare the committed files with what their sources give, and write nothing")
 	icons := flag.Bool("icons", false, "draw the icons, and write nothing else")
 	root := flag.String("root", "../..", "the checkout")
 	flag.Parse()
@@ -58,30 +62,37 @@ func run(root string, check bool) error {
 	if err != nil {
 		return fmt.Errorf("find the checkout: %w", err)
 	}
+	made, err := templates(root)
+	if err != nil {
+		return err
+	}
 	for _, s := range scripts {
-		made, err := bundle(root, s.module, s.format)
+		script, err := bundle(root, s.module, s.format)
 		if err != nil {
 			return err
 		}
-		if len(made) > scriptBytes {
-			return fmt.Errorf("web/static/%s would have %d bytes; at most %d are allowed", s.file, len(made), scriptBytes)
+		if len(script) > scriptBytes {
+			return fmt.Errorf("web/static/%s would have %d bytes; at most %d are allowed", s.file, len(script), scriptBytes)
 		}
-		file := filepath.Join(root, "web", "static", s.file)
+		made["web/static/"+s.file] = script
+	}
+	for _, name := range slices.Sorted(maps.Keys(made)) {
+		file := filepath.Join(root, filepath.FromSlash(name))
 		if !check {
-			if err := os.WriteFile(file, made, 0o644); err != nil { //nolint:gosec // a file of the checkout, for all to read
-				return fmt.Errorf("write the script: %w", err)
+			if err := os.WriteFile(file, made[name], 0o644); err != nil { //nolint:gosec // a file of the checkout, for all to read
+				return fmt.Errorf("write %s: %w", name, err)
 			}
-			fmt.Printf("web/static/%s: %d bytes\n", s.file, len(made))
+			fmt.Printf("%s: %d bytes\n", name, len(made[name]))
 			continue
 		}
 		committed, err := os.ReadFile(file)
 		if err != nil {
-			return fmt.Errorf("read the committed script: %w", err)
+			return fmt.Errorf("read the committed %s: %w", name, err)
 		}
-		if !bytes.Equal(committed, made) {
-			return fmt.Errorf("web/static/%s is not what web/live gives: run go run -C tools/page . and commit the script", s.file)
+		if !bytes.Equal(committed, made[name]) {
+			return fmt.Errorf("%s is not what its source gives: run go run -C tools/page . and commit the file", name)
 		}
-		fmt.Printf("web/static/%s: %d bytes, as its modules give it\n", s.file, len(made))
+		fmt.Printf("%s: %d bytes, as its source gives it\n", name, len(made[name]))
 	}
 	return nil
 }

@@ -2,34 +2,29 @@ package markup
 
 import (
 	"bytes"
-	_ "embed"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
-	"html/template"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/view"
 )
 
-//go:embed item.html
-var itemPage string
-
-// pieces are the templates of an item.
-var pieces = template.Must(template.New("").Parse(itemPage))
-
-// put executes a template into memory.
-func put(out *bytes.Buffer, name string, data any) {
-	if err := pieces.ExecuteTemplate(out, name, data); err != nil {
-		panic("markup: " + name + ": " + err.Error()) // the templates and their data are of this package
+// put renders a template into memory.
+func put(out *bytes.Buffer, c templ.Component) {
+	if err := c.Render(context.Background(), out); err != nil {
+		panic("markup: " + err.Error()) // memory takes all, and the templates are of this package
 	}
 }
 
@@ -39,16 +34,8 @@ type shown struct {
 	Time, Moment       string
 	Number             int
 	Lead, Object, Rest string
-	Body               template.HTML
+	Body               string // HTML
 	Fold               bool
-}
-
-// named is a piece with its label.
-type named struct {
-	Name, Class string
-	HTML        template.HTML
-	Address     template.URL
-	Lazy        bool
 }
 
 // Classes returns the classes of an item's element: the item's class, and noise for rows that a page hides until the
@@ -82,7 +69,7 @@ func (t *Setter) Item(it view.Item, anchor string) string {
 	t.place = place{number: it.Number}
 	seen.Body = t.body(it)
 	seen.Fold = t.folds(it)
-	put(&out, "item", seen)
+	put(&out, itemContent(seen))
 	return out.String()
 }
 
@@ -95,16 +82,16 @@ func (t *Setter) Element(items []view.Item, history string, newDay bool) string 
 	if newDay && it.TS != 0 {
 		e.Day = time.UnixMilli(it.TS).In(t.opt.Zone).Format("Monday, 2 January 2006")
 	}
-	e.Body = markup(t.Item(it, e.ID))
-	for _, notice := range items[1:] {
-		one := named{Class: Classes(notice), HTML: markup(t.Item(notice, ""))}
-		if notice.Checkpoint > 0 && t.opt.Checkpoint != nil {
-			one.Name, one.Class = "c"+strconv.Itoa(notice.Checkpoint), string(notice.Class)+" checkpoint"
-			one.Address = template.URL(t.opt.Checkpoint(notice.Checkpoint)) //nolint:gosec // the caller made it
+	e.Body = t.Item(it, e.ID)
+	for _, item := range items[1:] {
+		one := notice{Class: Classes(item), HTML: t.Item(item, "")}
+		if item.Checkpoint > 0 && t.opt.Checkpoint != nil {
+			one.Name, one.Class = "c"+strconv.Itoa(item.Checkpoint), string(item.Class)+" checkpoint"
+			one.Address = t.opt.Checkpoint(item.Checkpoint)
 		}
 		e.Notices = append(e.Notices, one)
 	}
-	put(&out, "element", e)
+	put(&out, listElement(e))
 	return out.String()
 }
 
@@ -112,10 +99,13 @@ func (t *Setter) Element(items []view.Item, history string, newDay bool) string 
 type element struct {
 	ID, Class, Day string
 	Number         int
-	TS             int64 // events identify the message by it
-	Body           template.HTML
-	Notices        []named
+	TS             int64  // events identify the message by it
+	Body           string // HTML
+	Notices        []notice
 }
+
+// notice is what a task recorded behind a message. A checkpoint has a name and the address of the changes since then.
+type notice struct{ Class, HTML, Name, Address string }
 
 // place is the position of the next picture: pictures of a message and its parts are counted from 0.
 type place struct{ number, pictures int }
@@ -151,19 +141,19 @@ func (t *Setter) head(it view.Item) shown {
 const long = 12
 
 // body returns the text of an item and its parts.
-func (t *Setter) body(it view.Item) template.HTML {
+func (t *Setter) body(it view.Item) string {
 	var out bytes.Buffer
 	lines := strings.Count(it.Body, "\n")
 	it.Body = t.cut(it.Body, &out)
 	note := out.String()
 	out.Reset()
-	text := func(class string, inner string) { put(&out, "text", named{Class: class, HTML: markup(inner)}) }
+	text := func(class, html string) { put(&out, textBlock(class, html)) }
 	fold := func(name string, inner func()) {
 		var whole bytes.Buffer
 		whole, out = out, whole
 		inner()
 		whole, out = out, whole
-		put(&out, "folded", named{Name: name, HTML: markup(whole.String())})
+		put(&out, folded(name, whole.String()))
 	}
 	count := strconv.Itoa(lines+1) + " lines"
 	switch {
@@ -187,19 +177,19 @@ func (t *Setter) body(it view.Item) template.HTML {
 	}
 	out.WriteString(note)
 	t.pictures(&out, it)
-	for _, choice := range it.Choices {
-		put(&out, "choice", t.opt.Clean(choice))
+	for _, text := range it.Choices {
+		put(&out, choice(t.opt.Clean(text)))
 	}
 	for _, part := range it.Parts {
 		if part.Class == it.Class && part.Title == "" && !part.Partial {
-			out.WriteString(string(t.body(part))) // the same speaker continues
+			out.WriteString(t.body(part)) // the same speaker continues
 			continue
 		}
 		seen := t.head(part)
 		seen.Body, seen.Fold = t.body(part), t.folds(part)
-		put(&out, "part", seen)
+		put(&out, itemPart(seen))
 	}
-	return markup(out.String())
+	return out.String()
 }
 
 // cut returns the beginning of a text that is too long for the page, and writes to note how much is left out.
@@ -212,7 +202,7 @@ func (t *Setter) cut(s string, note *bytes.Buffer) string {
 	if note == nil {
 		return shown + "\n… " + left
 	}
-	put(note, "cut", "… "+left+": the stored rows and the exports have them")
+	put(note, leftOut("… "+left+": the stored rows and the exports have them"))
 	return shown
 }
 
@@ -266,12 +256,12 @@ func (t *Setter) pictures(out *bytes.Buffer, it view.Item) {
 		if n < len(it.Data) && it.Data[n] != "" {
 			address, lazy, err := t.address(it.Data[n], at)
 			if err == nil {
-				put(out, "picture", named{Name: t.opt.Clean(name), Address: template.URL(address), Lazy: lazy}) //nolint:gosec // made here
+				put(out, picture(t.opt.Clean(name), address, lazy))
 				continue
 			}
 			name += " (not shown: " + err.Error() + ")"
 		}
-		put(out, "lost", t.opt.Clean(name))
+		put(out, lostPicture(t.opt.Clean(name)))
 	}
 }
 

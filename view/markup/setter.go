@@ -14,7 +14,6 @@ import (
 	"bytes"
 	"cmp"
 	"html"
-	"html/template"
 	"slices"
 	"strings"
 	"time"
@@ -100,9 +99,6 @@ func Short(title string) string {
 	}
 	return title
 }
-
-// markup marks a text as HTML of this package, whose every part is a constant or escaped.
-func markup(s string) template.HTML { return template.HTML(s) } //nolint:gosec // see above
 
 // Markdown returns a text of a user or model, rendered as Markdown.
 func (t *Setter) Markdown(s string) string {
