@@ -55,6 +55,17 @@ func may(ctx context.Context, scope accounts.Scope, needed bool) error {
 	return nil
 }
 
+// Administers reports whether the caller of a context may see and change the server itself, such as its devices.
+func (s *Service) Administers(ctx context.Context) bool { return may(ctx, accounts.Admin, true) == nil }
+
+// Refusal returns why the caller of a context may not act on a task; "" = the caller may.
+func (s *Service) Refusal(ctx context.Context, a api.Access) (why string) {
+	if c, ok := accounts.Of(ctx); ok {
+		_, why = accounts.May(c, accounts.Act, a)
+	}
+	return why
+}
+
 // SetAccess shares a task and its subtasks, or gives them to another owner. Undo can take that back.
 func (s *Service) SetAccess(ctx context.Context, c Call, id string, a api.Access) (api.Summary, error) {
 	var w wrongs

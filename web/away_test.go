@@ -29,7 +29,9 @@ type newest struct{ web.Reader }
 
 func (newest) NewestEvent(context.Context) (string, error) { return "0", nil }
 
-func fetch(w *web.Web, path string) *httptest.ResponseRecorder {
+func (newest) Administers(context.Context) bool { return true }
+
+func fetch(ctx context.Context, w *web.Web, path string) *httptest.ResponseRecorder {
 	mux := http.NewServeMux()
 	for pattern, page := range w.Pages() {
 		mux.HandleFunc("GET "+pattern, func(out http.ResponseWriter, r *http.Request) {
@@ -39,7 +41,7 @@ func fetch(w *web.Web, path string) *httptest.ResponseRecorder {
 		})
 	}
 	out := httptest.NewRecorder()
-	mux.ServeHTTP(out, httptest.NewRequest(http.MethodGet, path, nil))
+	mux.ServeHTTP(out, httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
 	return out
 }
 
@@ -50,7 +52,7 @@ func TestDevicesAreListed(t *testing.T) {
 	for i, s := range hostile {
 		all = append(all, api.Device{ID: "d" + strconv.Itoa(i), Name: s, Address: s, FirstSeen: "2026-01-01T00:00:00Z", LastSeen: "2026-01-01T00:00:00Z", Current: i == 0})
 	}
-	body := fetch(pages(all...), "/devices").Body.String()
+	body := fetch(t.Context(), pages(all...), "/devices").Body.String()
 	inert(t, "/devices", body)
 	if !strings.Contains(body, "roost devices revoke d1<") || strings.Count(body, "this one") != 1 {
 		t.Errorf("got\n%s\nwant the command for each device, and one that is this one", body)
@@ -60,7 +62,7 @@ func TestDevicesAreListed(t *testing.T) {
 // The page about the certificate is there for a server of the local network alone.
 func TestThePageAboutTheCertificate(t *testing.T) {
 	t.Parallel()
-	body := fetch(pages(), "/trust").Body.String()
+	body := fetch(t.Context(), pages(), "/trust").Body.String()
 	inert(t, "/trust", body)
 	if !strings.Contains(body, "AB CD") || !strings.Contains(body, `href="/ca.crt"`) {
 		t.Errorf("got\n%s\nwant the fingerprint and the file", body)
@@ -77,7 +79,7 @@ func TestThePageAboutTheCertificate(t *testing.T) {
 func TestTheManifestIsTrue(t *testing.T) {
 	t.Parallel()
 	w := pages()
-	got := fetch(w, "/static/roost.webmanifest")
+	got := fetch(t.Context(), w, "/static/roost.webmanifest")
 	var m struct {
 		StartURL string `json:"start_url"`
 		Icons    []struct{ Src, Sizes, Purpose string }
@@ -90,7 +92,7 @@ func TestTheManifestIsTrue(t *testing.T) {
 		sizes[icon.Src] = icon.Sizes
 	}
 	for path, size := range sizes {
-		file := fetch(w, path)
+		file := fetch(t.Context(), w, path)
 		if size == "any" && file.Code == http.StatusOK {
 			continue
 		}
@@ -103,13 +105,13 @@ func TestTheManifestIsTrue(t *testing.T) {
 			t.Errorf("%s: got %d by %d, want %s", path, b.Dx(), b.Dy(), size)
 		}
 	}
-	if got := fetch(w, "/static/sw.js").Header().Get("Service-Worker-Allowed"); got != "/" {
+	if got := fetch(t.Context(), w, "/static/sw.js").Header().Get("Service-Worker-Allowed"); got != "/" {
 		t.Errorf("the service worker may answer for %q, want /", got)
 	}
-	if got := fetch(w, "/static/live.js").Header().Get("Service-Worker-Allowed"); got != "" {
+	if got := fetch(t.Context(), w, "/static/live.js").Header().Get("Service-Worker-Allowed"); got != "" {
 		t.Errorf("another script may answer for %q, want nothing", got)
 	}
-	if got := fetch(w, "/static/offline.html"); got.Code != http.StatusOK || !strings.Contains(got.Body.String(), "not reachable") {
+	if got := fetch(t.Context(), w, "/static/offline.html"); got.Code != http.StatusOK || !strings.Contains(got.Body.String(), "not reachable") {
 		t.Errorf("the page without a server: got %d", got.Code)
 	}
 }

@@ -203,7 +203,7 @@ func (w *Web) layout(p *page) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if w.opt.Devices != nil {
+		if w.opt.Devices != nil && w.opt.Reader.Administers(ctx) {
 			{
 				templ_7745c5c3_ElementWriter := templ_7745c5c3_Buffer
 				templ_7745c5c3_Buffer := templ.GetBuffer()

@@ -35,6 +35,7 @@ type bench struct {
 	dir    string
 	engine *engine.Engine
 	srv    *server.Server
+	all    *service.Service
 	url    string
 	token  string
 	client *http.Client
@@ -47,17 +48,17 @@ func newBench(t testing.TB, sources ...string) *bench {
 		Cache: filepath.Join(g.dir, "cache"), Sources: sources, Program: "test"}))
 	g.engine = engine.New(st, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	env := map[string]string{"HOME": g.dir, "ROOST_CONFIG": filepath.Join(g.dir, "config.toml")}
-	all := service.New(st, g.engine, service.Options{Place: &config.Place{
+	g.all = service.New(st, g.engine, service.Options{Place: &config.Place{
 		Env:   func(name string) string { return env[name] },
 		Dir:   g.dir,
 		Flags: map[string]string{"sources": cmp.Or(strings.Join(sources, ","), "none")},
 	}})
 	g.srv = fixture.Must[*server.Server](t)(server.New(server.Options{
-		Service: all,
+		Service: g.all,
 		Token:   g.token,
 		Version: api.Version{Version: "test"},
 		URL:     "http://127.0.0.1:1",
-		Pages:   web.New(web.Options{Reader: all, Version: "test"}),
+		Pages:   web.New(web.Options{Reader: g.all, Version: "test"}),
 	}))
 	live := httptest.NewServer(g.srv.Handler())
 	g.url = live.URL

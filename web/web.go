@@ -34,6 +34,8 @@ type Reader interface {
 	Modes(ctx context.Context, workspace string) ([]api.Mode, error)
 	MCPServers(ctx context.Context, workspace string) ([]api.MCPServer, error)
 	ReadOnly() *api.Problem
+	Administers(ctx context.Context) bool
+	Refusal(ctx context.Context, a api.Access) (why string)
 	Problem(ctx context.Context, err error, id string) *api.Problem
 	// Elsewhere returns the address of the server that has the workspace whose lack an error reports; "" = there is
 	// none.

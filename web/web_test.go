@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"compress/gzip"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -16,8 +17,11 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
+	"github.com/roost-dev/roost/service"
+	"github.com/roost-dev/roost/web"
 )
 
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
@@ -440,6 +444,28 @@ func TestFilterWithNamedCharacters(t *testing.T) {
 	for i, one := range tools {
 		if slices.ContainsFunc(tools[:i], func(n *html.Node) bool { return text(n) == text(one) }) {
 			t.Errorf("the tool %s is offered twice", text(one))
+		}
+	}
+}
+
+// Pages offer what their reader may do.
+func TestPagesOfferWhatTheReaderMay(t *testing.T) {
+	t.Parallel()
+	g := newBench(t, storage(t, map[string][]map[string]any{"t1": said("paint the fence", "done")}))
+	w := web.New(web.Options{Reader: g.all, Devices: func(context.Context) ([]api.Device, error) { return nil, nil }})
+	for _, c := range []struct {
+		scopes       []accounts.Scope
+		path         string
+		want, refuse string
+	}{
+		{[]accounts.Scope{accounts.Read}, "/trash", ">Trash</a>", ">Devices</a>"},
+		{[]accounts.Scope{accounts.Read, accounts.Admin}, "/trash", ">Devices</a>", "class=\"notice refused\""},
+		{[]accounts.Scope{accounts.Read, accounts.Admin}, "/tasks/t1", "You cannot change this task: the token lacks the scope act.", "Not Found"},
+		{[]accounts.Scope{accounts.Read, accounts.Act, accounts.Admin}, "/tasks/t1", "paint the fence", "class=\"notice refused\""},
+	} {
+		got := fetch(service.As(t.Context(), accounts.Caller{Account: "ann", Scopes: c.scopes}, accounts.Read), w, c.path)
+		if body := got.Body.String(); got.Code != http.StatusOK || !strings.Contains(body, c.want) || strings.Contains(body, c.refuse) {
+			t.Errorf("%s for %v: got %d\n%s\nwant %q, and not %q", c.path, c.scopes, got.Code, body, c.want, c.refuse)
 		}
 	}
 }
