@@ -255,14 +255,17 @@ func (w *Web) overTime(groups []spent, by api.Grouping, since, today time.Time) 
 		all = append(all, g)
 		_, at, _ = stretchOf(by, key)
 	}
-	var most int64 = 1
+	var most int64
 	peak := spent{}
 	for _, g := range all {
 		if n := size(g); n > most {
 			most, peak = n, g
 		}
 	}
-	top := above(most)
+	if most == 0 {
+		return c
+	}
+	top := above(max(most, 2)) // a line is at its half
 	for _, part := range []int64{2, 1} {
 		c.Lines = append(c.Lines, line{columnsTop + columnsHeight - int(columnsHeight*part/2), words(top * part / 2)})
 	}
@@ -287,9 +290,7 @@ func (w *Web) overTime(groups []spent, by api.Grouping, since, today time.Time) 
 		}
 		c.Columns = append(c.Columns, one)
 	}
-	if peak.Name != "" {
-		c.Desc = "The most is " + words(most) + ": " + peak.Name + ". The table has all numbers."
-	}
+	c.Desc = "The most is " + words(most) + ": " + peak.Name + ". The table has all numbers."
 	return c
 }
 

@@ -47,6 +47,12 @@ func TestChartOverTime(t *testing.T) {
 			t.Errorf("by %s: got the columns %s, %s … %s, want %v", by, first, second, last, want)
 		}
 	}
+	for tokens, want := range map[int64][]line{0: nil, 1: {{columnsTop, "2"}, {columnsTop + columnsHeight/2, "1"}}} {
+		few := []spent{{SpendingGroup: api.SpendingGroup{Key: "2026-03-01", Usage: api.Usage{TokensIn: tokens}}}}
+		if c := w.overTime(few, api.ByDay, today, today); !slices.Equal(c.Lines, want) || (len(c.Columns) > 0) != (tokens > 0) {
+			t.Errorf("%d tokens: got the lines %v over %d columns, want %v", tokens, c.Lines, len(c.Columns), want)
+		}
+	}
 	for day := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2031; day = day.AddDate(0, 0, 1) {
 		for _, by := range []api.Grouping{api.ByDay, api.ByWeek, api.ByMonth} {
 			if from, to, ok := stretchOf(by, by.KeyAt(day)); !ok || from.After(day) || !to.After(day) {

@@ -390,8 +390,8 @@ func TestARunOnThePages(t *testing.T) {
 	if steps := all(review, func(n *html.Node) bool { return n.Data == "a" && strings.Contains(attr(n, "href"), "changes?from=") }); len(steps) == 0 {
 		t.Error("got no step, want the checkpoints")
 	}
-	if got := g.page("/usage?days=0"); len(all(got, tag("rect"))) == 0 {
-		t.Error("got no bars, want those of the run")
+	if got := g.page("/usage?days=0"); len(all(got, tag("td"))) == 0 || len(all(got, tag("rect"))) > 0 {
+		t.Errorf("got %s, want the run in the table, and no bars for its 0 tokens", text(got))
 	}
 	if calls := g.page("/?tool=write_to_file"); len(all(calls, func(n *html.Node) bool { return n.Data == "a" && strings.Contains(attr(n, "href"), "?at=") })) == 0 {
 		t.Error("got no task that called the tool")
