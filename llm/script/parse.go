@@ -50,6 +50,7 @@ func Parse(src []byte) (*Script, error) {
 		if t == nil {
 			return nil, fmt.Errorf("%w: line %d: the turn is empty; write {} for a reply with nothing in it", ErrScript, lines[i])
 		}
+		t = new(*t) // the parser gives all aliases of an entry the same pointer
 		if err := t.check(); err != nil {
 			return nil, fmt.Errorf("%w: line %d: %w", ErrScript, lines[i], err)
 		}

@@ -165,6 +165,19 @@ func TestExpect(t *testing.T) {
 	}
 }
 
+func TestAnAliasIsAnEntryOfItsOwn(t *testing.T) {
+	s := parse(t, "- &s {summary: short}\n- *s\n- &e {text: hi, expect: [absent]}\n- *e\n")
+	for n := 1; n <= 2; n++ {
+		chunks, err := play(s, llm.Request{Summary: n})
+		if err != nil || string(last(t, chunks).Blocks[0]) != `{"type":"text","text":"short"}` {
+			t.Errorf("summary %d: got %v, %v, want the text short", n, chunks, err)
+		}
+		if _, err = play(s, llm.Request{Replies: n - 1}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("line %d ", n+2)) {
+			t.Errorf("turn %d: got %v, want an error of line %d", n, err, n+2)
+		}
+	}
+}
+
 func TestMistakesNameTheLine(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
 		{"unknown key", "- text: a\n- text: b\n  colour: red\n", "3:3"},
