@@ -225,7 +225,7 @@ func (a *commands) importCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&n.Sources, "from", nil, "the tasks of a `source`: its name, a tool, or all; may be given again")
 	fl.BoolVar(&n.DryRun, "dry-run", false, "show what would be done, and create nothing")
-	app.OneOf(cmd, &n.Clash, "on-conflict", api.ConflictSkip, "for an id that other content has: `skip` or fork (a new id)",
+	app.OneOf(cmd, &n.Clash, "on-conflict", api.ConflictSkip, "for an id that other content has: skip or fork (a new id)",
 		api.ConflictSkip, api.ConflictFork)
 	fl.BoolVar(&n.Trust, "trust-settings", false, "take over the approvals, base URL and limits that Roost's tasks come with")
 	fl.StringArrayVar(&maps, "map", nil, "`OLD=NEW`: workspaces below OLD lie below NEW here; may be given again")
