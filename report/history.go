@@ -22,8 +22,8 @@ import (
 )
 
 // Effective returns the messages of the model's history that would be sent: without hidden messages, and repaired
-// where no provider would accept them, by the code that builds requests. notes describe the repairs, and whether
-// nothing would be sent.
+// where no provider would accept them, by the code that builds requests. notes describe the repairs, those of one kind at
+// the first of them, and whether nothing would be sent.
 func Effective(v *store.View) (messages []json.RawMessage, notes []string, err error) {
 	stored, at, o, err := sendable(v)
 	if err != nil {
@@ -38,9 +38,20 @@ func Effective(v *store.View) (messages []json.RawMessage, notes []string, err e
 		messages[i] = esjson.ObjectOf("role", m.Role, "content", m.Content,
 			"reasoning_details", m.ReasoningDetails, "reasoning_content", m.ReasoningContent)
 	}
+	times := map[string]int{}
 	for _, n := range mended {
+		times[n.Text]++
+	}
+	for _, n := range mended {
+		more := times[n.Text] - 1
+		if times[n.Text] = 0; more < 0 {
+			continue
+		}
 		if n.Index >= 0 {
 			n.Text = fmt.Sprintf("stored message %d: %s", at[n.Index]+1, n.Text)
+		}
+		if more > 0 {
+			n.Text += fmt.Sprintf(" (and %d more like it)", more)
 		}
 		notes = append(notes, n.Text)
 	}
