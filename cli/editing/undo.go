@@ -398,8 +398,8 @@ func (a *commands) condense(ctx context.Context, id string, body api.NewCondense
 // printCondensed prints what a summary replaces, or would replace.
 func (a *commands) printCondensed(out api.Condensed) error {
 	if out.DryRun {
-		return a.Println(fmt.Sprintf("would condense %s: a summary for %d messages (%d are sent now), %d stay as they are; "+
-			"the next request has about %d tokens, and to ask costs %s",
+		return a.Println(fmt.Sprintf("would condense %s: a summary replaces %d messages (requests hold %d of them until then), %d stay "+
+			"as they are; the next request has about %d tokens, and to ask costs %s",
 			out.Task, out.Messages, out.Sent, out.Kept, out.Before, costWords(out.Cost)))
 	}
 	text := fmt.Sprintf("condensed %s: a summary replaces %d messages, %d stay as they are; "+
