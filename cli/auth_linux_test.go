@@ -59,6 +59,12 @@ func TestAKeyIsTypedUnseen(t *testing.T) {
 	if !echoes(x) {
 		t.Error("the terminal stays silent")
 	}
+	x = s.onTerminal("auth", "set", "openai")
+	x.expect("(not shown): ")
+	quiet(x)
+	x.press("\x04") // Ctrl-D
+	x.expect("there is no key")
+	x.exits(failure.ExitUsage)
 	x = s.onTerminal("auth", "set", "openai", "--no-input")
 	x.expect("stdin is a terminal")
 	x.exits(failure.ExitInput)

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/term"
-
 	"github.com/roost-dev/roost/cli/failure"
 	terminal "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/config"
@@ -53,20 +51,15 @@ func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
 	if !ok {
 		return "", errors.New("read the key: stdin is no terminal after all")
 	}
-	fd := int(f.Fd())
-	was, err := term.GetState(fd)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	read, show, err := terminal.Silence(f)
 	if err != nil {
 		return "", fmt.Errorf("read the key: %w", err)
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	show := terminal.Silence(f) // ReadPassword turns the echo off after the prompt, and would show an early paste
 	defer show()
 	fmt.Fprint(a.Err, prompt)
-	text, err := config.Await(ctx, func() ([]byte, error) { return term.ReadPassword(fd) })
-	if ctx.Err() != nil {
-		_ = term.Restore(fd, was)
-	}
+	text, err := config.Await(ctx, read)
 	fmt.Fprintln(a.Err)
 	switch {
 	case ctx.Err() != nil:
@@ -75,5 +68,5 @@ func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
 	case err != nil && !errors.Is(err, io.EOF):
 		return "", fmt.Errorf("read the key: %w", err)
 	}
-	return string(text), nil
+	return text, nil
 }

@@ -9,5 +9,3 @@ const readSide = 1
 const getMode, setMode = unix.TIOCGETA, unix.TIOCSETA
 
 func flushInput(fd int) error { return unix.IoctlSetPointerInt(fd, unix.TIOCFLUSH, readSide) }
-
-type localMode = uint64

@@ -6,5 +6,3 @@ import "golang.org/x/sys/unix"
 const getMode, setMode = unix.TCGETS, unix.TCSETS
 
 func flushInput(fd int) error { return unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH) }
-
-type localMode = uint32

@@ -2,7 +2,12 @@
 
 package term
 
-import "io"
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
 
 // keys is empty: on this system a terminal cannot report waiting input.
 type keys struct{}
@@ -17,5 +22,11 @@ func dropTyped(io.Reader) {}
 
 func keyMode(io.Reader) (restore func(), err error) { return nil, errNoKeys }
 
-// Silence does nothing here: the read of the key turns the echo off.
-func Silence(io.Reader) (restore func()) { return func() {} }
+// Silence prepares a prompt: read turns the echo of the terminal off, and reads a line. restore turns the echo on again.
+func Silence(in *os.File) (read func() (string, error), restore func(), err error) {
+	was, err := term.GetState(int(in.Fd()))
+	return func() (string, error) {
+		line, err := term.ReadPassword(int(in.Fd()))
+		return string(line), err
+	}, func() { _ = term.Restore(int(in.Fd()), was) }, err
+}

@@ -3,6 +3,7 @@
 package term
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -64,21 +65,21 @@ func dropTyped(in io.Reader) {
 
 // keyMode makes a terminal pass on each key at once and show none. Ctrl-C stays a signal. restore undoes it.
 func keyMode(in io.Reader) (restore func(), err error) {
-	return turnOff(in, unix.ICANON|unix.ECHO)
+	return withMode(in, func(m *unix.Termios) { m.Lflag &^= unix.ICANON | unix.ECHO })
 }
 
 // Silence turns off the echo of a terminal before a prompt, so that even an early paste is not shown. restore undoes
-// it. It does nothing to a stream that is no terminal.
-func Silence(in io.Reader) (restore func()) {
-	restore, err := turnOff(in, unix.ECHO)
-	if err != nil {
-		return func() {}
-	}
-	return restore
+// it. read reads a line; its error is io.EOF if the user ended the input instead.
+func Silence(in *os.File) (read func() (string, error), restore func(), err error) {
+	restore, err = withMode(in, func(m *unix.Termios) {
+		m.Lflag = m.Lflag&^unix.ECHO | unix.ICANON | unix.ISIG
+		m.Iflag |= unix.ICRNL
+	})
+	return func() (string, error) { return bufio.NewReader(in).ReadString('\n') }, restore, err
 }
 
-// turnOff turns off local modes of a terminal, until restore is called.
-func turnOff(in io.Reader, modes int) (restore func(), err error) {
+// withMode changes the mode of a terminal, until restore is called.
+func withMode(in io.Reader, change func(*unix.Termios)) (restore func(), err error) {
 	k := terminal(in)
 	if k == nil {
 		return nil, errNoKeys
@@ -89,12 +90,12 @@ func turnOff(in io.Reader, modes int) (restore func(), err error) {
 			return err
 		}
 		mode := *before
-		mode.Lflag &^= localMode(modes)
+		change(&mode)
 		mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0 // for single keys; the line mode ignores them
 		return unix.IoctlSetTermios(fd, setMode, &mode)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read single keys: %w", err)
+		return nil, fmt.Errorf("change the terminal's mode: %w", err)
 	}
 	return func() {
 		_ = k.control(func(fd int) error { return unix.IoctlSetTermios(fd, setMode, before) }) // a lost terminal has no mode
