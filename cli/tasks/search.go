@@ -31,7 +31,6 @@ const (
 	besideHits = 6    // lines of a search beside its tasks: how to open a hit, the sum, how to see more, the next prompt
 	mostAsked  = 1000 // largest number of hits in one request
 
-	leastSnippet = 20 // columns
 	longestWord  = 13 // columns: the speaker
 	longestTitle = 100
 )
@@ -166,7 +165,7 @@ func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got
 			lead := fmt.Sprintf("  #%-5d %s  ", h.Number, display.Pad(display.Cut(whose(h), longestWord), longestWord))
 			snippet := display.OneLine(h.Snippet)
 			if width > 0 {
-				room := max(width-display.Columns(lead), leastSnippet)
+				room := max(width-display.Columns(lead), 1)
 				snippet = display.Cut(nearer(snippet, terms, room), room)
 			}
 			fmt.Fprintln(out, lead+marked(snippet, terms, style))

@@ -4,8 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/app"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/internal/testing/clitest"
 )
 
 // Who said what stands in people's words, not in those of the files.
@@ -26,6 +30,23 @@ func TestWhoseAHitIs(t *testing.T) {
 	} {
 		if got := whose(tt.hit); got != tt.want {
 			t.Errorf("%+v: got %s, want %s", tt.hit, got, tt.want)
+		}
+	}
+}
+
+func TestHitsFitIntoTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{30, 40, 80} {
+		a, out, _ := clitest.New(t)
+		a.OutTTY, a.Width, a.Flags.NoColour = true, width, true
+		hit := api.Hit{Task: api.Summary{ID: "1", Title: strings.Repeat("title ", 9)}, Kind: "say:user_feedback", Number: 123456, Snippet: strings.Repeat("many words ", 9)}
+		if err := (&commands{App: a}).showHits(&cobra.Command{}, "many", []api.Hit{hit}, app.Listed{}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := display.Columns(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("got %d columns in a terminal of %d: %s", n, width, line)
+			}
 		}
 	}
 }
