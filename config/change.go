@@ -120,7 +120,7 @@ func (p Place) AddSource(ctx context.Context, dir string) (found Storage, added 
 	found = Storage{Tool: string(held.Tool), Shape: held.Shape.String(), Tasks: len(held.Tasks)}
 	err = p.Locked(ctx, func() error {
 		named, err := p.NamedSources()
-		if err != nil || slices.ContainsFunc(named, isFolder(dir)) {
+		if err != nil || slices.ContainsFunc(named, p.isFolder(dir)) {
 			return err
 		}
 		if len(named) == 0 {
@@ -146,8 +146,10 @@ func (p Place) NamedSources() ([]string, error) {
 }
 
 // isFolder returns a test for the entries of the setting sources: whether one names dir.
-func isFolder(dir string) func(string) bool {
-	return func(word string) bool { return word == dir || filepath.IsAbs(word) && filepath.Clean(word) == dir }
+func (p Place) isFolder(dir string) func(string) bool {
+	return func(word string) bool {
+		return word == dir || p.Abs(word) == dir && (filepath.IsAbs(word) || strings.HasPrefix(word, "~/"))
+	}
 }
 
 // RemoveSource removes a folder from the setting sources, even one that no longer exists.
@@ -157,7 +159,7 @@ func (p Place) RemoveSource(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		rest := slices.DeleteFunc(slices.Clone(named), isFolder(dir))
+		rest := slices.DeleteFunc(slices.Clone(named), p.isFolder(dir))
 		if len(rest) == len(named) {
 			f := missing("not_found", "remove the source "+dir,
 				"the setting sources does not name it; to leave out a source that Roost finds, name the others",

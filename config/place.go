@@ -111,8 +111,11 @@ func (p Place) Home(variable, fallback string) (string, error) {
 	return filepath.Join(home, filepath.FromSlash(fallback), "roost"), nil
 }
 
-// Abs returns the absolute path of a folder that is relative to the current one.
+// Abs returns the absolute path of a folder that is relative to the current one, or, behind ~/, to the user's home.
 func (p Place) Abs(dir string) string {
+	if rest, ok := strings.CutPrefix(dir, "~/"); ok {
+		dir = filepath.Join(p.Env("HOME"), rest)
+	}
 	if filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
 	}
