@@ -193,6 +193,15 @@ func TestRemovedTables(t *testing.T) {
 			t.Errorf("without %s: (-want +got)\n%s", tt.key, diff)
 		}
 	}
+	for _, tt := range []struct{ key, file, want string }{ // a profile's name may have dots
+		{"profiles.a", "[profiles]\na = 'k'\n'a.b' = 'l'\n", "[profiles]\n'a.b' = 'l'\n"},
+		{"profiles.a", "[profiles]\n'a.b' = 'l'\n", "[profiles]\n'a.b' = 'l'\n"},
+		{"profiles.a.model", "[profiles.a]\nmodel = 'm'\n[profiles.'a.model']\nmodel = 'n'\n", "[profiles.a]\n[profiles.'a.model']\nmodel = 'n'\n"},
+	} {
+		if diff := cmp.Diff(tt.want, string(parse(t, tt.file).Without(tt.key))); diff != "" {
+			t.Errorf("without %s of two profiles: (-want +got)\n%s", tt.key, diff)
+		}
+	}
 }
 
 // Removing what is there and adding it again keeps its value and everybody else's.

@@ -50,8 +50,9 @@ type Value struct {
 type Entry struct {
 	Key   string // dotted
 	Value Value
-	Line  int // where it begins, from 1
-	end   int // its last line
+	Line  int    // where it begins, from 1
+	end   int    // its last line
+	table string // the key without its last name, which may have dots
 }
 
 // File is a settings file. The zero value is an empty one.
@@ -86,11 +87,11 @@ func Parse(data []byte) (*File, error) {
 		n := p.Expression()
 		switch n.Kind {
 		case unstable.Table:
-			name, at := keyOf(n)
+			name, _, at := keyOf(n)
 			f.tables = append(f.tables, table{name, p.Shape(at).Start.Line})
 			prefix = name + "."
 		case unstable.ArrayTable:
-			_, at := keyOf(n)
+			_, _, at := keyOf(n)
 			return nil, &SyntaxError{p.Shape(at).Start.Line, "arrays of tables ([[...]]) are not read here"}
 		case unstable.KeyValue:
 			e, err := entryOf(&p, n, prefix)
@@ -115,8 +116,8 @@ func syntax(err error) error {
 	return &SyntaxError{Line: line, Problem: strings.TrimPrefix(err.Error(), "toml: ")}
 }
 
-// keyOf returns the dotted name of a setting or a table, and where it begins.
-func keyOf(n *unstable.Node) (name string, at unstable.Range) {
+// keyOf returns the dotted name of a setting or a table, the last part of it, and where it begins.
+func keyOf(n *unstable.Node) (name, last string, at unstable.Range) {
 	var parts []string
 	it := n.Key()
 	for it.Next() {
@@ -125,13 +126,14 @@ func keyOf(n *unstable.Node) (name string, at unstable.Range) {
 		}
 		parts = append(parts, string(it.Node().Data))
 	}
-	return strings.Join(parts, "."), at
+	return strings.Join(parts, "."), parts[len(parts)-1], at
 }
 
 func entryOf(p *unstable.Parser, n *unstable.Node, prefix string) (Entry, error) {
-	name, _ := keyOf(n)
+	name, last, _ := keyOf(n)
 	shape := p.Shape(n.Raw)
 	e := Entry{Key: prefix + name, Line: shape.Start.Line, end: shape.End.Line}
+	e.table = strings.TrimSuffix(e.Key, "."+last)
 	problem := ""
 	switch v := n.Value(); v.Kind {
 	case unstable.String, unstable.Integer, unstable.Float, unstable.Bool:
@@ -216,9 +218,9 @@ func (f *File) with(key string, split int, v Value) []byte {
 // unless it has other settings, such as those of the profile "a.b" below the profile "a".
 func (f *File) Without(key string) []byte {
 	gone, used := map[int]bool{}, map[string]bool{} // lines from 0; tables whose settings stay
+	one := f.index(key) >= 0
 	for _, e := range f.Entries {
-		name, inside := strings.CutPrefix(e.Key, key+".")
-		if e.Key != key && (!inside || strings.Contains(name, ".")) {
+		if e.Key != key && (one || e.table != key) {
 			used[f.header(e.Line)] = true
 			continue
 		}
