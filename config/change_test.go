@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zalando/go-keyring"
+
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/mcp"
 )
@@ -104,6 +106,8 @@ func TestAddAndRemoveServer(t *testing.T) {
 
 // A profile's name may begin with another one's and a dot: both have a key of their own, whichever came first.
 func TestKeysOfNamesWithDots(t *testing.T) {
+	keyring.MockInit()
+	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "mock")
 	for _, file := range []string{"", "profiles.old = \"k\"\n", "[profiles]\nold = \"k\"\n"} {
 		for _, names := range [][]string{{"a", "a.b"}, {"a.b", "a"}, {"a.b.c", "a.b", "x.y", "a"}} {
 			p, settings := placeOf(t)
@@ -121,6 +125,19 @@ func TestKeysOfNamesWithDots(t *testing.T) {
 			for _, name := range names {
 				if err != nil || kept.Key("profiles."+name) != name+"2" {
 					t.Errorf("%q, %v: got %v, the key %q for %s, want %q", file, names, err, kept.Key("profiles."+name), name, name+"2")
+				}
+			}
+			for i, name := range names { // into the keyring, one after the other
+				if _, err := p.SetKey(t.Context(), "profiles."+name, name, name+"3", true); err != nil {
+					t.Fatalf("%q, %v: the key of %s in the keyring: got %v, want no error", file, names, name, err)
+				}
+				kept, err := p.Secrets()
+				for j, other := range names {
+					key := "profiles." + other
+					if err != nil || kept.InKeyring(key) != (j <= i) || (kept.Key(key) == other+"2") != (j > i) {
+						t.Errorf("%q, %v: got %v, in the keyring %v, the key %q for %s, want the keyring after %s", file, names, err,
+							kept.InKeyring(key), kept.Key(key), other, name)
+					}
 				}
 			}
 		}

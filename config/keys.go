@@ -206,7 +206,8 @@ func (p Place) ringSet(ctx context.Context, s *Secrets, name, of, key string) er
 		return keyringFailed("keep the key for "+of+" in the system's keyring", err.Error(),
 			"roost auth set "+of+" keeps it in a file for you alone")
 	}
-	if err := s.rewrite(s.File.With(KeyringMark(name), Value{Text: "true"})); err != nil {
+	split := len(KeyringMark("")) + strings.IndexByte(name, '.') // as in Keep, of the longer name
+	if err := s.rewrite(s.File.with(KeyringMark(name), split, Value{Text: "true"})); err != nil {
 		return err
 	}
 	return s.rewrite(s.File.Without(name)) // the file must not hold it any more
