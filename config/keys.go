@@ -74,7 +74,13 @@ func (p Place) Secrets() (*Secrets, error) {
 		return nil, refuse(fmt.Sprintf("line %d cannot be read", syntax.Line),
 			fmt.Sprintf("mend line %d, or delete the file and use roost auth set", syntax.Line))
 	}
-	return &Secrets{path, file}, err
+	for _, e := range file.Entries {
+		if e.table != e.Key && e.table != "profiles" && !strings.HasPrefix(e.Key, KeyringMark("")) {
+			return nil, refuse(fmt.Sprintf(`line %d is below [%s]; a key is one line: openai = "KEY", or NAME = "KEY" below [profiles]`, e.Line, e.table),
+				fmt.Sprintf("mend line %d", e.Line))
+		}
+	}
+	return &Secrets{path, file}, nil
 }
 
 // LongestKey bounds a key, in bytes: no provider's key is that long.
