@@ -262,7 +262,7 @@ func diskProblem(err error) *api.Problem {
 			"nothing can be saved until the disk has room").Because(err).Later("")
 	case errors.Is(err, journal.ErrNotSaved), errors.Is(err, syscall.EROFS):
 		return api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The disk refused the write",
-			"the change could not be saved").Because(err).Later("")
+			"the change could not be saved", "roost --root DIR ...  # or make this one writable").Because(err).Later("")
 	case errors.Is(err, journal.ErrUntrustedLocks):
 		return api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The tasks cannot be changed here",
 			"their file system keeps no locks").Because(err)

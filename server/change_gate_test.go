@@ -3,12 +3,17 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/report"
@@ -104,6 +109,30 @@ func TestEveryFailureHasItsCode(t *testing.T) {
 		}
 		if p.Status == http.StatusInternalServerError && p.Detail == c.err.Error() {
 			t.Error("its words are told")
+		}
+	}
+}
+
+// The user of this process reads why the disk refused and what to do; a caller from elsewhere reads no path of it.
+func TestThisProcessIsToldWhatTheDiskRefused(t *testing.T) {
+	g := newBench(t)
+	for _, c := range []struct {
+		err                       error
+		title, suggestion, secret string
+	}{
+		{fmt.Errorf("%w: make the folder /x writable", journal.ErrNotSaved), "The disk refused the write", "roost --root DIR ...  # or make this one writable", "/x"},
+		{syscall.EROFS, "The disk refused the write", "roost --root DIR ...  # or make this one writable", "read-only"},
+		{&store.RootError{Path: "/x", Check: "cannot be written", Err: syscall.EACCES}, "The root cannot be used", "roost --root DIR ...", "denied"},
+		{&fs.PathError{Op: "rename", Path: "/x", Err: syscall.EIO}, "rename /x", "ls -ld /x  # what it is, and who may use it", "/x"},
+	} {
+		for _, peer := range []string{client.LocalPeer, "192.0.2.1:1"} {
+			r := httptest.NewRequest(http.MethodPost, "/v1/tasks", nil)
+			r.RemoteAddr = peer
+			p := g.srv.problemFor(&asked{Request: r}, c.err)
+			local := peer == client.LocalPeer
+			if strings.Contains(p.Detail, c.secret) != local || local && (p.Title != c.title || !slices.Contains(p.Suggestions, c.suggestion)) {
+				t.Errorf("%v, for %s: got %s: %s %q, want %s, %q", c.err, peer, p.Title, p.Detail, p.Suggestions, c.title, c.suggestion)
+			}
 		}
 	}
 }

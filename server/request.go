@@ -490,13 +490,12 @@ func (s *Server) problemFor(a *asked, err error) *api.Problem {
 			"roost server status  # which servers run").Because(err).Later("5").About(a.id)
 	}
 	p := s.service.Problem(a.Context(), err, cmp.Or(a.id, a.text["task"], service.TaskOfQuestion(a.PathValue("qid"))))
-	if p.Cause != nil {
-		err = p.Cause
-	}
-	if p.Code == "internal" && a.RemoteAddr == client.LocalPeer { // this process's user may read the error
+	err = cmp.Or(p.Cause, err)
+	if a.RemoteAddr == client.LocalPeer && (p.Code == "internal" || p.Code == "store_unavailable") { // this process's user may read the error
 		p.Detail = err.Error()
-		if at := (*fs.PathError)(nil); errors.As(err, &at) && filepath.IsAbs(at.Path) {
-			p.Title, p.Suggestions = "open "+at.Path, []string{"ls -ld " + at.Path + "  # what it is, and who may read it"}
+		if at := (*fs.PathError)(nil); p.Code == "internal" && errors.As(err, &at) && filepath.IsAbs(at.Path) {
+			p.Title = strings.NewReplacer("lstat", "open", "stat", "open").Replace(at.Op) + " " + at.Path
+			p.Suggestions = []string{"ls -ld " + at.Path + "  # what it is, and who may use it"}
 		}
 	}
 	p.Task = cmp.Or(p.Task, a.id)
