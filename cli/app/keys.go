@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/failure"
 	terminal "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/config"
@@ -27,11 +28,8 @@ func (a *App) ReadKey(ctx context.Context, of string) (string, error) {
 		text, err = a.hidden(ctx, "key for "+of+" (not shown): ")
 	} else {
 		text, err = bufio.NewReader(io.LimitReader(a.In, config.LongestKey+2)).ReadString(0)
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
 	text = strings.TrimSpace(text)
@@ -47,10 +45,7 @@ func (a *App) ReadKey(ctx context.Context, of string) (string, error) {
 // hidden asks on the terminal without showing the input. On a signal it restores the terminal, which would otherwise
 // hide later input, too.
 func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
-	f, ok := a.In.(*os.File)
-	if !ok {
-		return "", errors.New("read the key: stdin is no terminal after all")
-	}
+	f, _ := a.In.(*os.File) // Silence refuses nil
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	read, show, err := terminal.Silence(f)
@@ -61,12 +56,9 @@ func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
 	fmt.Fprint(a.Err, prompt)
 	text, err := config.Await(ctx, read)
 	fmt.Fprintln(a.Err)
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return "", failure.New(failure.ExitInterrupt, "cancelled", "read the key", "the prompt was stopped; nothing was changed",
 			"the same command again")
-	case err != nil && !errors.Is(err, io.EOF):
-		return "", fmt.Errorf("read the key: %w", err)
 	}
-	return text, nil
+	return text, api.Failed(err, "read the key")
 }
