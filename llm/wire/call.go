@@ -281,20 +281,13 @@ func checkMessages(messages []llm.Message) string {
 	return ""
 }
 
-// Join appends an API's path to a base URL that may or may not end in the version.
+// Join appends an API's path to a base URL that may or may not end in a version, such as /api/v1 or /openai/v1beta.
 func Join(base, version, path string) string {
 	base = strings.TrimRight(base, "/")
-	if !strings.HasSuffix(base, "/"+version) && !endsInVersion(base) {
+	if last := base[strings.LastIndexByte(base, '/')+1:]; len(last) < 2 || last[0] != 'v' || last[1] < '0' || last[1] > '9' {
 		base += "/" + version
 	}
 	return base + "/" + path
-}
-
-// endsInVersion reports whether an address ends in a version of its own, such as
-// /api/v1 or /openai/v1beta.
-func endsInVersion(base string) bool {
-	last := base[strings.LastIndexByte(base, '/')+1:]
-	return len(last) > 1 && last[0] == 'v' && last[1] >= '0' && last[1] <= '9'
 }
 
 // Attempt is one call, and the functions that build its reply.
