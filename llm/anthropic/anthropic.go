@@ -122,21 +122,16 @@ func generationOf(model string) (family string, number int, ok bool) {
 	return parts[1], number, true
 }
 
-// takesEffort reports whether a model has an effort parameter. Anthropic documents this for each model, as it does
-// for adaptive thinking; a model newer than those known here is treated like the newest known one.
-func takesEffort(model string) bool {
-	family, n, ok := generationOf(model)
-	return ok && (n >= 46 || family == "opus" && n == 45)
-}
-
 // effort returns how much thinking the user wants: the member output_config for a model that takes an effort, else a
-// budget of tokens, 0 for none.
+// budget of tokens, 0 for none. Anthropic documents for each model whether it takes one, as it does for adaptive
+// thinking; a model newer than those known here is treated like the newest known one.
 func (p *Provider) effort(model string, maxTokens int) (config []byte, budget int) {
 	word := p.Effort
+	family, n, known := generationOf(model)
 	switch {
 	case word == "" || word == "none":
 		return nil, 0
-	case !takesEffort(model):
+	case !known || n < 46 && (family != "opus" || n != 45):
 		return nil, maxTokens * shares[word] / 100
 	case word == "minimal":
 		word = "low" // the least that there is
