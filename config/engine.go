@@ -257,13 +257,6 @@ func (p Place) Sources(s *Settings) (dirs []string, auto bool) {
 	return dirs, auto
 }
 
-// modeFiles returns the files that may hold the user's own modes: one next to Roost's settings, and those of the
-// editors' storages that tasks are read from.
-func (p Place) modeFiles(s *Settings) []string {
-	const name = "custom_modes.yaml"
-	return append([]string{filepath.Join(filepath.Dir(s.Path), name), ImportedModes(s.Path)}, p.editorFiles(s, name)...)
-}
-
 // Engine returns what the engine needs in addition to a task's own settings. Keys and addresses of providers may come
 // from the file where the variables are unset.
 func (p Place) Engine(s *Settings) (setup.Config, error) {
@@ -306,7 +299,9 @@ func (p Place) Engine(s *Settings) (setup.Config, error) {
 	if c.Home = p.Env("HOME"); c.Home == "" {
 		c.Home, _ = os.UserHomeDir() // without one there are no rules in it
 	}
-	c.Settings, c.ModeFiles, c.ModeProfiles = filepath.Dir(s.Path), p.modeFiles(s), s.table(ModeProfiles)
+	c.Settings, c.ModeProfiles = filepath.Dir(s.Path), s.table(ModeProfiles)
+	const modes = "custom_modes.yaml" // beside Roost's settings, and in the editors' storages that tasks are read from
+	c.ModeFiles = append([]string{filepath.Join(c.Settings, modes), ImportedModes(s.Path)}, p.editorFiles(s, modes)...)
 	c.Servers, c.Env = p.Servers(s), p.Env
 	// Not the whole folder: a file that ROOST_CONFIG names may lie among the user's own files. The files of modes are
 	// guarded because they give rights and go to every model, those of servers because Roost runs what they name.

@@ -7,8 +7,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/roost-dev/roost/cli/theme"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/redact"
@@ -549,12 +547,4 @@ func inlines(s string, o Options, l look, width int, links *int) []string {
 	f.end()
 	*links = t.links
 	return f.out
-}
-
-// widest returns the columns of the widest of some lines.
-func widest(lines []string) (n int) {
-	for _, l := range lines {
-		n = max(n, ansi.StringWidthWc(l))
-	}
-	return n
 }

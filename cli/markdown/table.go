@@ -113,7 +113,10 @@ func (s *Stream) fit(rows [][]string, room int) []int {
 	widths := make([]int, len(rows[0]))
 	for i, row := range rows {
 		for c, cell := range row {
-			widths[c] = max(widths[c], widest(s.cell(cell, 1<<20, i == 0)), 1)
+			widths[c] = max(widths[c], 1)
+			for _, line := range s.cell(cell, 1<<20, i == 0) {
+				widths[c] = max(widths[c], ansi.StringWidthWc(line))
+			}
 		}
 	}
 	left, open := room, len(widths)

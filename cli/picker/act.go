@@ -444,14 +444,6 @@ func (m *Model) importAll() tea.Cmd {
 
 const tickEvery = 100 * time.Millisecond
 
-// tick redraws while an action reports its progress.
-func (m *Model) tick() tea.Cmd {
-	if m.act.progress == nil {
-		return nil
-	}
-	return m.after(tickEvery, tickMsg{})
-}
-
 // open shows a task in the user's pager, and then this screen again. Without a pager the preview takes the whole screen.
 func (m *Model) open(t Task) tea.Cmd {
 	if !m.o.Pager {

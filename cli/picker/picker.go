@@ -120,8 +120,10 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.act.ask == noQuestion {
 			m.act.ask = askImport
 		}
-	case tickMsg:
-		cmd = m.tick()
+	case tickMsg: // redraws while an action reports its progress
+		if m.act.progress != nil {
+			cmd = m.after(tickEvery, tickMsg{})
+		}
 	}
 	m.keepInView()
 	return m, tea.Batch(cmd, m.wantPreview())
