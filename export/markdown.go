@@ -288,7 +288,7 @@ func (p *page) begin(title string) {
 func (p *page) facts(t api.Summary) {
 	facts := []string{t.ID, t.Source, t.Status}
 	if t.TS != 0 {
-		facts = append(facts, clock(t.TS))
+		facts = append(facts, time.UnixMilli(t.TS).UTC().Format("2006-01-02 15:04:05 UTC"))
 	}
 	if t.Provider+t.Model != "" {
 		facts = append(facts, strings.Trim(t.Provider+"/"+t.Model, "/"))
@@ -305,8 +305,6 @@ func (p *page) facts(t api.Summary) {
 		p.print("<p class=\"bad\">damaged: %s</p>\n", p.set.Plain(d.Text()))
 	}
 }
-
-func clock(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC") }
 
 // item writes one message. anchor makes its number a link target. The first message of a day has the day above it.
 func (p *page) item(it view.Item, anchor string) {

@@ -114,7 +114,11 @@ func (m *Model) command(key string) tea.Cmd {
 		m.help, m.helpAt = true, 0
 	case "n":
 		if m.o.Purpose == "" {
-			m.newTask()
+			m.field = &field{label: "A new task in " + m.o.Dir + ": what is to be done? (enter begins a chat, esc stays here)",
+				done: func(m *Model, words string) (tea.Cmd, string) {
+					m.choice = Choice{Verb: Begin, Words: words}
+					return tea.Quit, ""
+				}}
 		}
 	case "f":
 		m.menu = m.filterMenu()
@@ -234,12 +238,4 @@ func (m *Model) resumeIn(msg folderMsg) tea.Cmd {
 		return tea.Quit, ""
 	}}
 	return nil
-}
-
-// newTask asks for the first words of a new task.
-func (m *Model) newTask() {
-	m.field = &field{label: "A new task in " + m.o.Dir + ": what is to be done? (enter begins a chat, esc stays here)", done: func(m *Model, words string) (tea.Cmd, string) {
-		m.choice = Choice{Verb: Begin, Words: words}
-		return tea.Quit, ""
-	}}
 }

@@ -359,7 +359,8 @@ func (p *Progress) Show(what string, done, of int, text string) {
 	p.next = now.Add(progressEvery)
 	line := OneLine(strings.TrimSpace(what + " " + text))
 	if of > 0 {
-		line = bar(done, of) + " " + line
+		full := int(int64(barWidth) * int64(min(max(done, 0), of)) / int64(of))
+		line = "[" + strings.Repeat("#", full) + strings.Repeat(".", barWidth-full) + "] " + line
 		if left := remaining(now.Sub(p.begun), done, of); left != "" {
 			line += ", " + left + " left"
 		}
@@ -379,12 +380,6 @@ func (p *Progress) Clear() {
 		_, _ = io.WriteString(p.w, "\r\x1b[K") // progress that cannot be removed does no harm
 	}
 	p.done = true
-}
-
-// bar draws how much is done; of is more than 0.
-func bar(done, of int) string {
-	full := int(int64(barWidth) * int64(min(max(done, 0), of)) / int64(of))
-	return "[" + strings.Repeat("#", full) + strings.Repeat(".", barWidth-full) + "]"
 }
 
 // remaining returns how long the rest takes at the present speed; "" when that cannot be estimated yet.

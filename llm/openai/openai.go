@@ -231,9 +231,6 @@ type detail struct {
 	words  map[string][]byte // text, summary and data, unquoted
 }
 
-// isText reports whether pieces of a member continue its text. A new piece replaces other members.
-func isText(key string) bool { return key == "text" || key == "summary" || key == "data" }
-
 // add adds a delta's array and returns the readable text in it.
 func (d *details) add(array []byte) (text string) {
 	for piece := range esjson.Array(array) {
@@ -271,14 +268,14 @@ func (d *details) element(name string) *detail {
 	return one
 }
 
-// set sets a member and returns the text that it added.
+// set sets a member and returns the text that it added. Pieces of a text continue it; a new piece replaces other members.
 func (e *detail) set(key string, val []byte) string {
 	has, known := e.values[key]
 	if !known {
 		e.keys = append(e.keys, key)
 	}
 	switch {
-	case isText(key) && esjson.TypeOf(val) == esjson.TypeString:
+	case (key == "text" || key == "summary" || key == "data") && esjson.TypeOf(val) == esjson.TypeString:
 		s, err := esjson.Unquote(val)
 		if err != nil {
 			return ""
