@@ -269,7 +269,8 @@ type page struct {
 
 func newPage(w io.Writer, by *redact.Redactor) *page {
 	p := &page{out: bufio.NewWriter(w), mask: &mask{by: by}}
-	p.set = markup.New(markup.Options{Clean: p.mask.clean})
+	// Control and invisible characters go before text is masked: such a character inside a secret would hide the secret.
+	p.set = markup.New(markup.Options{Clean: func(s string) string { return p.mask.text(redact.Terminal(s)) }})
 	return p
 }
 

@@ -26,10 +26,6 @@ type mask struct {
 	count int
 }
 
-// clean removes control and invisible characters before text is masked: such a character inside a secret would hide
-// the secret.
-func (m *mask) clean(s string) string { return m.text(redact.Terminal(s)) }
-
 func (m *mask) text(s string) string {
 	if m.by != nil {
 		masked, n := m.by.String(s)

@@ -156,11 +156,6 @@ func (a *commands) header(t api.Summary, questions []string) error {
 	return app.Flushed(out)
 }
 
-func (a *commands) printUsage(u api.Usage) error {
-	return a.Println(fmt.Sprintf("tokens in     %s\ntokens out    %s\ncache writes  %s\ncache reads   %s\ncost          %s",
-		app.Count(u.TokensIn), app.Count(u.TokensOut), app.Count(u.CacheWrites), app.Count(u.CacheReads), a.Dollars(u.Cost)))
-}
-
 // showTask shows a task, or the part that the flags name.
 func (a *commands) showTask(ctx context.Context, c *client.Client, id string, f showFlags) error {
 	switch {
@@ -188,7 +183,10 @@ func (a *commands) showTask(ctx context.Context, c *client.Client, id string, f 
 	case f.branches:
 		return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "branches"), nil, a.printBranches)
 	case f.usage:
-		return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "usage"), nil, a.printUsage)
+		return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "usage"), nil, func(u api.Usage) error {
+			return a.Println(fmt.Sprintf("tokens in     %s\ntokens out    %s\ncache writes  %s\ncache reads   %s\ncost          %s",
+				app.Count(u.TokensIn), app.Count(u.TokensOut), app.Count(u.CacheWrites), app.Count(u.CacheReads), a.Dollars(u.Cost)))
+		})
 	case f.journal:
 		return a.showJournal(ctx, c, id, f)
 	case a.Flags.JSON && (f.ui || f.api || f.effective):
