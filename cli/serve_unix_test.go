@@ -4,8 +4,11 @@ package cli
 
 import (
 	"bytes"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -282,5 +285,28 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	d.exits(failure.ExitDone)
 	if got := s.runOf(again.Task); got.State != "interrupted" {
 		t.Errorf("got %+v, want got.State = \"interrupted\"", got)
+	}
+}
+
+// A server with a certificate that no authority vouches for is found by the programs of its user, who can read what the
+// server told about itself, and by nobody else.
+func TestACertificateOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	other := httptest.NewTLSServer(http.NotFoundHandler())
+	defer other.Close()
+	pair := other.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	must(t, err)
+	cert, keyFile := filepath.Join(s.dir, "cert.pem"), filepath.Join(s.dir, "key.pem")
+	must(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}), 0o600))
+	must(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
+	srv := s.server("--tls-cert", cert, "--tls-key", keyFile)
+	for _, args := range [][]string{{"server", "status"}, {"open", "--print"}, {"list", "--server", srv.url}, {"server", "stop"}} {
+		s.exitsWith([]int{failure.ExitDone}, args...)
+	}
+	r := s.exitsWith([]int{failure.ExitServer}, "list", "--server", other.URL)
+	if !strings.Contains(r.err, "certificate") {
+		t.Errorf("got %s, want an error about the certificate", r.err)
 	}
 }

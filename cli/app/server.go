@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,13 +37,16 @@ func (a *App) far() (*client.Client, error) {
 	if base == "" || err != nil {
 		return nil, err
 	}
-	token := a.Env("ROOST_TOKEN")
-	if token == "" && Near(base) {
-		if token, err = a.ownToken(); err != nil {
-			return nil, err
+	o := client.Options{Token: a.Env("ROOST_TOKEN"), Lost: a.Lost}
+	if root, err := a.RootFolder(); Near(base) && err == nil {
+		o.Token = cmp.Or(o.Token, ownToken(root))
+		if p, _ := presence.Find(root); p.URL == base {
+			o.Cert = p.Cert
 		}
+	} else if Near(base) && o.Token == "" {
+		return nil, err
 	}
-	c, err := client.New(base, client.Options{Token: token, Lost: a.Lost})
+	c, err := client.New(base, o)
 	if err != nil {
 		return nil, failure.Usage("use the server "+base, err.Error(), "roost --server http://127.0.0.1:7878 ...  # as roost serve prints it")
 	}
@@ -61,16 +65,9 @@ func Near(base string) bool {
 
 // ownToken returns the token in this machine's root; "" when there is no readable token: the server then answers that
 // it needs one.
-func (a *App) ownToken() (string, error) {
-	root, err := a.RootFolder()
-	if err != nil {
-		return "", err
-	}
-	data, err := inputfile.Read(server.TokenFile(root))
-	if err != nil {
-		return "", nil //nolint:nilerr // see above
-	}
-	return strings.TrimSpace(string(data)), nil
+func ownToken(root string) string {
+	data, _ := inputfile.Read(server.TokenFile(root))
+	return strings.TrimSpace(string(data))
 }
 
 // Lost reports a stream that broke. While a run is followed, the display prints the report between the run's events: a
@@ -179,11 +176,7 @@ func (a *App) OnServer(what string, f func(*client.Client) error) error {
 		if err != nil {
 			return err
 		}
-		token, err := a.ownToken()
-		if err != nil {
-			return err
-		}
-		if c, err = client.New(p.URL, client.Options{Token: token, Lost: a.Lost}); err != nil {
+		if c, err = client.New(p.URL, client.Options{Token: ownToken(root), Cert: p.Cert, Lost: a.Lost}); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package hosting
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -45,6 +46,7 @@ type serveFlags struct {
 	host              string            // of listen
 	tls               *tls.Config       // of cert and key; nil without them
 	leaf              *x509.Certificate // its certificate
+	pin               string            // SHA-256 of leaf, in hexadecimal; "" = none
 
 	maxRuns, attempts int
 	resume            bool
@@ -173,6 +175,7 @@ func (f *serveFlags) secure() error {
 			err.Error(), "roost serve --tls-cert FILE --tls-key FILE")
 	}
 	f.tls, f.leaf = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, pair.Leaf
+	f.pin = fmt.Sprintf("%x", sha256.Sum256(pair.Leaf.Raw))
 	return nil
 }
 
@@ -360,13 +363,8 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		background.Go(func() { checkReached(recovering, srv, reached, log) })
 	}
 
-	err = claim.Tell(presence.Server{
-		URL:       url,
-		PID:       os.Getpid(),
-		StartedAt: api.Stamp(a.Millis()),
-		Version:   api.ProgramVersion().Version,
-	})
-	if err == nil {
+	here := presence.Server{URL: url, PID: os.Getpid(), StartedAt: api.Stamp(a.Millis()), Version: api.ProgramVersion().Version, Cert: f.pin}
+	if err = claim.Tell(here); err == nil {
 		err = a.greet(ctx, url, token, srv, outer)
 	}
 	log.Info("serving", "url", url, "pid", os.Getpid(), "max_runs", f.maxRuns)

@@ -25,6 +25,7 @@ type Server struct {
 	PID       int    `json:"pid"`
 	StartedAt string `json:"started_at"`
 	Version   string `json:"version"`
+	Cert      string `json:"cert_sha256,omitempty"` // of the certificate, in hexadecimal; "" without TLS
 }
 
 // Claim is the right of a process to be the server of a root. The kernel releases it when the process ends, also by a kill.
