@@ -381,7 +381,6 @@ type Reply struct {
 	Images  []string // data URLs that come with Text
 	Approve *bool
 	Always  bool
-	Stop    bool           // stop and save instead
 	Seen    *events.Cursor // the newest event that the user saw; one from before the question is refused
 	By      string
 	// Request is how the run continues where none works.

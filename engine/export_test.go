@@ -36,6 +36,3 @@ func (e *Engine) Purge(ctx context.Context, given string) (t api.DeletedTask, er
 	err = e.PurgeAll(ctx, []string{given}, func(gone api.DeletedTask) error { t = gone; return nil })
 	return t, err
 }
-
-// Stop answers a question by stopping the run, saved.
-func (r *Run) Stop(question string) error { return r.Answer(question, Answer{By: stopAnswer}) }

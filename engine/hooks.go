@@ -40,7 +40,7 @@ func (a asker) Ask(ctx context.Context, q api.QuestionOpened) (Answer, error) {
 	}
 	select {
 	case answer := <-ch:
-		return given(answer)
+		return answer, nil
 	case <-ctx.Done():
 		return Answer{}, context.Cause(ctx)
 	case <-over:
@@ -53,17 +53,10 @@ func (a asker) Ask(ctx context.Context, q api.QuestionOpened) (Answer, error) {
 	delete(r.answers, q.Question)
 	select {
 	case answer := <-ch:
-		return given(answer)
+		return answer, nil
 	default:
 		return Answer{}, agent.ErrUnattended
 	}
-}
-
-func given(answer Answer) (Answer, error) {
-	if answer.By == stopAnswer {
-		return Answer{}, agent.ErrStop
-	}
-	return answer, nil
 }
 
 // await begins to listen for the answer to a question, and returns the channel for it. Commit calls it before anybody
@@ -146,9 +139,6 @@ func (r *Run) awaits(question string) bool {
 	p, ok := r.answers[question]
 	return ok && !p.taken
 }
-
-// stopAnswer marks the answer "stop and save".
-const stopAnswer = "\x00stop"
 
 // Answer answers an open question. The first answer wins. ErrNoQuestion: the question has an answer, or is not open.
 func (r *Run) Answer(question string, answer Answer) error {

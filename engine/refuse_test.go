@@ -54,22 +54,6 @@ func TestNoRunIsInterruptedWhileRunsAreRefused(t *testing.T) {
 	b.waitForState(works.ID, "completed")
 }
 
-// Who says stop to a question whose run let its task go has it as it was: stopped, saved, and
-// the question open.
-func TestStopToARunThatWasLetGoBeginsNothing(t *testing.T) {
-	b := newLimitedBench(t, engine.Options{})
-	ticket, q := b.releasedWaiting()
-	if got := b.reply(q.ID, engine.Reply{Stop: true}); got.Question != q.ID || got.Run != "" {
-		t.Errorf("got %+v, want got.Asked.ID = q.ID and got.Run.ID = \"\"", got)
-	}
-	if len(b.engine.Runs()) != 0 || b.waitForState(ticket.ID, "waiting").Question != q.ID {
-		t.Error("something was begun")
-	}
-	b.reply(q.ID, engine.Reply{Choice: 1})
-	b.waitForState(ticket.ID, "completed")
-	checkAnswers(t, b.state(ticket.Ref.ID))
-}
-
 // Behind a drain a question stays as it is, for the next process, or until runs are admitted.
 func TestAnswersOfRunsThatWereLetGoAreLeftToTheNextProcess(t *testing.T) {
 	b := newLimitedBench(t, engine.Options{})

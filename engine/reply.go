@@ -142,10 +142,7 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 			return api.Answered{}, fmt.Errorf("answer %s of task %s: %w", question, ref.ID, ErrApproval)
 		}
 		run := e.working(keyOf(ref))
-		switch {
-		case run == nil && r.Stop:
-			return answeredOf(question, ref, Answer{}, ""), nil // it is stopped and saved
-		case run == nil:
+		if run == nil {
 			done, err := e.replyToReleased(ctx, q, answer, r)
 			if errors.As(err, new(*AnsweredError)) { // maybe by an earlier try of this caller
 				continue
@@ -158,13 +155,10 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 		}
 		// Where another answer is on its way to the journal, or the run is about to give the question up, the journal
 		// shows which.
-		mine, closed := err == nil, true
-		switch {
-		case mine && r.Stop:
-			err = run.settle(ctx)
-		case mine:
+		mine, closed := err == nil, false
+		if mine {
 			closed, err = e.waitClosed(ctx, run, q)
-		default:
+		} else {
 			bounded, stop := context.WithTimeout(ctx, askRetryPause)
 			closed, err = e.waitClosed(bounded, run, q)
 			stop()
@@ -304,9 +298,6 @@ func decides(kind string) bool {
 func parseAnswer(q api.QuestionOpened, r Reply) (Answer, error) {
 	a := Answer{Approve: r.Approve, Text: r.Text, Images: r.Images, Always: r.Always, By: cmp.Or(r.By, "api"), Input: r.ID}
 	wrong := func(why string) (Answer, error) { return Answer{}, fmt.Errorf("%w: %s", ErrAnswer, why) }
-	if r.Stop {
-		return Answer{By: stopAnswer}, nil
-	}
 	if r.Choice != 0 {
 		if r.Choice < 0 || r.Choice > len(q.Choices) {
 			return wrong(fmt.Sprintf("there is no choice %d; the question has %d", r.Choice, len(q.Choices)))

@@ -250,13 +250,12 @@ func TestWordsToTheTaskAboveAnswerItsSubtask(t *testing.T) {
 	}
 }
 
-// A person who said stop to a question has their task stopped, saved.
+// A person who stops a run that asks has it saved, and can answer later.
 func TestStopInsteadOfAnAnswer(t *testing.T) {
 	b := newLimitedBench(t, engine.Options{})
 	ticket := b.submit(b.ask(asksWhich))
 	q := b.asked(ticket.Ref.ID)
-	got := b.reply(q.ID, engine.Reply{Stop: true})
-	if run, err := b.engine.RunByID(t.Context(), got.Run); err != nil || run.State != "cancelled" {
+	if run, err := b.engine.CancelTask(t.Context(), ticket.Ref.ID, ""); err != nil || run.State != "cancelled" {
 		t.Errorf("got %+v, %v, want run.State = \"cancelled\"", run, err)
 	}
 	if s := b.state(ticket.Ref.ID); s.Question(strings.TrimPrefix(q.ID, ticket.Ref.ID+".")) == nil {
