@@ -175,21 +175,25 @@ func StyleOf(t api.Summary) view.Style {
 	return view.Plain
 }
 
-// Grid prints rows in columns, the first one as their head. The last column has no fixed width.
+// Grid prints rows in columns, the first one as their head.
 func (a *App) Grid(rows [][]string) error {
 	for _, row := range rows {
 		for i := range row {
 			row[i] = display.OneLine(row[i])
 		}
 	}
+	styles := make([]view.Style, len(rows))
+	styles[0] = view.Dim
+	return a.Sheet(rows, styles, 0, 0, 0)
+}
+
+// Sheet prints rows in columns, each row in its style. The cells from right up to end are aligned right, and lines are
+// cut to so many columns; 0 = not at all.
+func (a *App) Sheet(rows [][]string, styles []view.Style, right, end, columns int) error {
 	out, style, widths := bufio.NewWriter(a.Out), a.OutStyle(), Widths(rows)
-	widths[len(widths)-1] = 0
 	for i, row := range rows {
-		s := view.Plain
-		if i == 0 {
-			s = view.Dim
-		}
-		fmt.Fprintln(out, style.Paint(s, Cells(row, widths, len(row), len(row))))
+		line := strings.TrimRight(Cells(row, widths, right, end), " ")
+		fmt.Fprintln(out, style.Paint(styles[i], display.Cut(line, columns)))
 	}
 	return Flushed(out)
 }

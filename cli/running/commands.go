@@ -89,11 +89,9 @@ func (a *commands) cancelCommand() *cobra.Command {
 	return help.Command("cancel", a.ConnectedEngine(func(ctx context.Context, c *client.Client, args []string) error {
 		r := client.Request{Method: http.MethodPost, Path: app.PathOf(args[0], "cancel")}
 		return app.Exchange(ctx, a.App, c, r, func(r api.Run) error {
-			if err := a.Println(display.OneLine(r.Task + "  " + r.State)); err != nil {
-				return err
-			}
+			err := a.Println(display.OneLine(r.Task + "  " + r.State))
 			a.Say("  go on with it: roost resume %s", failure.ShellWord(r.Task))
-			return nil
+			return err
 		})
 	}))
 }
@@ -460,9 +458,7 @@ func (a *commands) send(ctx context.Context, c *client.Client, e *engine.Engine,
 		"queued":   "queued for",
 		"started":  "started a run of",
 	}[sent.Delivered]
-	if err := a.Println(cmp.Or(how, display.OneLine(sent.Delivered)) + " " + display.OneLine(sent.Task)); err != nil {
-		return err
-	}
+	err = a.Println(cmp.Or(how, display.OneLine(sent.Delivered)) + " " + display.OneLine(sent.Task))
 	a.Say("  follow it: roost attach %s", failure.ShellWord(sent.Task))
-	return nil
+	return err
 }

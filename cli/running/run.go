@@ -367,9 +367,7 @@ func (a *commands) detach(ctx context.Context, c *client.Client, req app.Request
 	if a.Flags.JSON {
 		return a.PrintJSON(run)
 	}
-	if err := a.Println("task " + run.Task + "\nrun " + run.ID + " " + run.State); err != nil {
-		return err
-	}
+	err = a.Println("task " + run.Task + "\nrun " + run.ID + " " + run.State)
 	a.Say("follow it: roost attach %s  # its end: roost wait %s", run.Task, run.Task)
-	return nil
+	return err
 }

@@ -414,9 +414,7 @@ func (a *commands) concluded(in *Watcher, outcome engine.Outcome, err error) err
 		return f
 	}
 	if !a.Flags.JSON && !a.document && outcome.Reason != "" {
-		if _, err := fmt.Fprintln(a.Out, a.Prose(outcome.Reason, 0)); err != nil {
-			return fmt.Errorf("print the result: %w", err)
-		}
+		return a.Painted([]string{a.Prose(outcome.Reason, 0)})
 	}
 	return nil
 }

@@ -167,11 +167,9 @@ func (a *commands) listed(items any, problems []string, rows [][]string) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(map[string]any{"items": items, "problems": notNil(problems)})
 	}
-	if err := a.Grid(rows); err != nil {
-		return err
-	}
+	err := a.Grid(rows)
 	a.warnAll(problems)
-	return nil
+	return err
 }
 
 // notNil returns a list that JSON writes as [] when it is empty.
@@ -254,17 +252,12 @@ func (a *commands) models(provider string) error {
 			add("", fmt.Sprintf("> %d", l.Above), "", l.Prices, "")
 		}
 	}
-	widths, checked := app.Widths(rows), len(rows[0])-1
-	lines := api.Each(rows, func(row []string) string {
-		return strings.TrimRight(app.Cells(row, widths, 1, checked), " ")
-	})
-	lines[0] = a.OutStyle().Paint(view.Head, lines[0])
-	if err := a.Painted(lines); err != nil {
-		return err
-	}
+	styles := make([]view.Style, len(rows))
+	styles[0] = view.Head
+	err := a.Sheet(rows, styles, 1, len(rows[0])-1, 0)
 	a.Say("Prices are US dollars per million tokens; cached is read from a cache, caching is written to one; - is unknown or not sold. " +
 		"A request with more tokens than the number after > costs more.")
-	return nil
+	return err
 }
 
 func price(usd *money.USD, unknown string) string {
@@ -347,11 +340,9 @@ func (a *commands) sourceTable(sources []api.SourceState) error {
 			fmt.Fprintln(out, style.Paint(s, text))
 		}
 	}
-	if err := app.Flushed(out); err != nil {
-		return err
-	}
+	err := app.Flushed(out)
 	a.WarnUnreachable(sources)
-	return nil
+	return err
 }
 
 // sourcesAdd adds a folder to the setting sources, and prints the number of its tasks.

@@ -263,11 +263,9 @@ func (a *commands) authStatus(args []string) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := a.Grid(rows); err != nil {
-		return err
-	}
+	err = a.Grid(rows)
 	if none {
 		a.Say("store a key with: roost auth set PROVIDER")
 	}
-	return nil
+	return err
 }

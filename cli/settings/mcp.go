@@ -193,15 +193,13 @@ func (a *commands) mcpList(cmd *cobra.Command, dir string, check bool) error {
 		}
 		rows = append(rows, api.Each(i.Check.Notes, func(n string) []string { return []string{"", "note", "", n} })...)
 	}
-	if err := a.Grid(rows); err != nil {
-		return err
-	}
+	err = a.Grid(rows)
 	for _, i := range items {
 		if i.State == "not_allowed" {
 			a.Say("%s is not used until you agree: roost mcp allow %s -C %s", i.Name, failure.ShellWord(i.Name), failure.ShellWord(root))
 		}
 	}
-	return nil
+	return err
 }
 
 func checkOf(m mcp.Menu) *api.MCPCheck {

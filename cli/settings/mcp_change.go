@@ -117,9 +117,7 @@ func (a *commands) mcpAdded(root string, s mcp.Server) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(config.Server(now))
 	}
-	if err := a.Println("added: " + display.OneLine(s.Name) + " in " + display.OneLine(s.File)); err != nil {
-		return err
-	}
+	err = a.Println("added: " + display.OneLine(s.Name) + " in " + display.OneLine(s.File))
 	at := failure.ShellWord(now.Name) + " -C " + failure.ShellWord(root)
 	switch {
 	case now.File != s.File:
@@ -134,7 +132,7 @@ func (a *commands) mcpAdded(root string, s mcp.Server) error {
 	if now.Kind != mcp.Stdio && now.File == s.File {
 		a.Say("if it wants a log-in: roost mcp login %s", failure.ShellWord(now.Name))
 	}
-	return nil
+	return err
 }
 
 func (a *commands) mcpRemove(ctx context.Context, dir, name string, project bool) error {

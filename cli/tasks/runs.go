@@ -64,7 +64,7 @@ func (a *commands) showRuns(p api.Page[api.Run], more string, short func(string)
 		a.Say("no runs")
 		return nil
 	}
-	style, width := a.OutStyle(), a.Columns()
+	width := a.Columns()
 	rows, styles := [][]string{{"TASK", "STATE", "AGE", "TURNS", "COST", "RUN", ""}}, []view.Style{view.Dim}
 	for _, r := range p.Items {
 		state := r.State
@@ -89,20 +89,12 @@ func (a *commands) showRuns(p api.Page[api.Run], more string, short func(string)
 			rows[i] = slices.Delete(row, 5, 6)
 		}
 	}
-	out, widths := bufio.NewWriter(a.Out), app.Widths(rows)
-	widths[len(widths)-1] = 0
-	for i, row := range rows {
-		line := strings.TrimRight(app.Cells(row, widths, 2, 5), " ")
-		fmt.Fprintln(out, style.Paint(styles[i], display.Cut(line, width)))
-	}
-	if err := app.Flushed(out); err != nil {
-		return err
-	}
+	err := a.Sheet(rows, styles, 2, 5, width)
 	if more != "" {
 		more = "; more: " + more
 	}
 	a.Say("%s%s", api.Plural(len(p.Items), "run"), more)
-	return nil
+	return err
 }
 
 func (a *commands) questionsCommand() *cobra.Command {
@@ -125,11 +117,9 @@ func (a *commands) showQuestions(p api.Page[api.Question]) error {
 		}
 		a.question(out, q)
 	}
-	if err := app.Flushed(out); err != nil {
-		return err
-	}
+	err := app.Flushed(out)
 	a.Say("%s; answer one: roost answer ID --yes, --no, --choice N or \"words\"", api.Plural(len(p.Items), "open question"))
-	return nil
+	return err
 }
 
 // question prints a whole question: the user agrees to all of it.

@@ -174,9 +174,7 @@ func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got
 			fmt.Fprintln(out, style.Paint(view.Dim, fmt.Sprintf("  and %s more", app.Count(int64(more)))))
 		}
 	}
-	if err := app.Flushed(out); err != nil {
-		return err
-	}
+	err := app.Flushed(out)
 	if len(hits) > 0 {
 		a.Say("open one: %s", openHit(hits[0], got.Names, text))
 	}
@@ -184,7 +182,7 @@ func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got
 	if got.Next != "" {
 		a.Say("more: %s", app.NextPage(cmd, got.Next))
 	}
-	return nil
+	return err
 }
 
 // nearer shortens a snippet at its beginning if room columns would not show the first place with a term.
