@@ -26,6 +26,9 @@ type Event struct {
 	Data     json.RawMessage
 }
 
+// Text returns a member of the data that is a string; "" when it is absent.
+func (e Event) Text(member string) string { return esjson.TextOf(e.Data, member) }
+
 // Events yields the events of a task, or of all tasks if task is "", that follow the event with the ID after; "0" means from
 // the start, "" from now on. Each durable event comes once and in order, even if the connection breaks or the server
 // restarts; deltas come only while they are live.

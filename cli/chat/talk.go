@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
 )
@@ -214,27 +215,27 @@ func (t *talk) lost(in incoming) {
 
 // note applies an event to the chat's state.
 func (t *talk) note(in incoming) {
-	e := in.read()
 	if in.Type == "question.closed" {
-		t.closed[in.task+"."+e.Question] = true
-		t.s.change(func(st *state) { st.Waiting, t.s.shut[in.task+"."+e.Question] = false, true })
+		id := in.question()
+		t.closed[id] = true
+		t.s.change(func(st *state) { st.Waiting, t.s.shut[id] = false, true })
 	}
 	t.s.live(in, in.task == t.id)
 	if in.task != t.id {
 		return
 	}
-	s := t.s
+	s, run := t.s, in.Text("run")
 	switch in.Type {
 	case "run.started", "run.queued":
-		s.change(func(st *state) { st.Working, st.Waiting, st.run = true, false, e.Run })
+		s.change(func(st *state) { st.Working, st.Waiting, st.run = true, false, run })
 	case "run.waiting":
 		s.change(func(st *state) { st.Working, st.Waiting = false, true })
 	case "run.ended":
 		s.change(func(st *state) {
-			s.ended[e.Run] = true
+			s.ended[run] = true
 			st.ends++
-			st.last = Ending{e.Outcome, e.Code, e.Reason}
-			if st.run == "" || st.run == e.Run {
+			st.last = Ending{in.Text("outcome"), in.Text("code"), in.Text("reason")}
+			if st.run == "" || st.run == run {
 				st.Working, st.Waiting = false, false
 			}
 		})
@@ -242,15 +243,15 @@ func (t *talk) note(in incoming) {
 			t.busy.Go(s.lookAgain)
 		}
 	case "input.queued":
-		s.change(func(st *state) { t.queued(st, e) })
+		s.change(func(st *state) { t.queued(st, in.Text("input"), in.Text("text")) })
 	case "input.taken":
 		s.change(func(st *state) {
-			st.Queue = slices.DeleteFunc(slices.Clone(st.Queue), func(q api.Queued) bool { return q.ID == e.Input })
+			st.Queue = slices.DeleteFunc(slices.Clone(st.Queue), func(q api.Queued) bool { return q.ID == in.Text("input") })
 		})
 	case "stream.end":
 		s.change(func(st *state) { st.Working = false })
 	case "stream.snapshot":
-		if slices.Contains([]string{"running", "queued", "delegated"}, e.Task.Status) {
+		if slices.Contains([]string{"running", "queued", "delegated"}, esjson.TextOf(esjson.Member(in.Data, "task"), "status")) {
 			s.change(func(st *state) { st.Working = true })
 		}
 	}
@@ -262,13 +263,6 @@ func (s *Session) live(in incoming, own bool) {
 		"turn.started": "waiting for the model", "message.delta": "writing", "reasoning.delta": "thinking",
 		"tool.finished": "waiting for the model",
 	}[in.Type]
-	var u struct {
-		Input, Output int64
-		CacheRead     int64  `json:"cache_read"`
-		CacheWrite    int64  `json:"cache_write"`
-		Cost          int64  `json:"cost_micros"`
-		Name          string `json:"name"`
-	}
 	switch in.Type {
 	case "run.started":
 		if own {
@@ -276,14 +270,13 @@ func (s *Session) live(in incoming, own bool) {
 		}
 		return
 	case "tool.started":
-		_ = json.Unmarshal(in.Data, &u) // an event that cannot be read changes nothing
-		doing = "using " + cmp.Or(display.Cut(display.OneLine(u.Name), 30), "a tool")
+		doing = "using " + cmp.Or(display.Cut(display.OneLine(in.Text("name")), 30), "a tool")
 	case "usage.changed":
-		_ = json.Unmarshal(in.Data, &u) // as above
+		number := func(member string) int64 { return esjson.IntOf(in.Data, member) }
 		s.change(func(st *state) {
-			st.Facts.Cost += money.USD(u.Cost)
+			st.Facts.Cost += money.USD(number("cost_micros"))
 			if own {
-				st.Facts.Context = u.Input + u.CacheRead + u.CacheWrite + u.Output
+				st.Facts.Context = number("input") + number("cache_read") + number("cache_write") + number("output")
 			}
 		})
 		return
@@ -296,30 +289,29 @@ func (s *Session) live(in incoming, own bool) {
 }
 
 // queued adds a queued input to the state, except for words that were shown when they were sent.
-func (t *talk) queued(st *state, e members) {
+func (t *talk) queued(st *state, input, text string) {
 	for i, q := range st.Queue {
-		if q.ID == e.Input { // the input has other words now
+		if q.ID == input { // the input has other words now
 			st.Queue = slices.Clone(st.Queue)
-			st.Queue[i].Text = e.Text
-			t.inputs[e.Input] = e.Text
+			st.Queue[i].Text = text
+			t.inputs[input] = text
 			return
 		}
 	}
-	if e.Text != "" && e.Text == t.s.sent {
+	if text != "" && text == t.s.sent {
 		t.s.sent = "" // the next input with these words is another one
 		return
 	}
-	st.Queue = append(st.Queue[:len(st.Queue):len(st.Queue)], api.Queued{ID: e.Input, Text: e.Text})
-	t.inputs[e.Input] = e.Text
+	st.Queue = append(st.Queue[:len(st.Queue):len(st.Queue)], api.Queued{ID: input, Text: text})
+	t.inputs[input] = text
 }
 
 // show puts an event on the screen.
 func (t *talk) show(in incoming) {
-	e := in.read()
 	switch in.Type {
 	case "stream.snapshot", "stream.end", "run.started", "run.ended", "input.taken":
 		if in.task == t.id {
-			t.showOwn(in.Type, e)
+			t.showOwn(in)
 		}
 		return
 	case "question.opened":
@@ -329,14 +321,15 @@ func (t *talk) show(in incoming) {
 		t.shown.Flush()
 		return
 	case "notice":
-		if e.Kind == "plan" && !t.s.o.Display.Verbose {
+		if in.Text("kind") == "plan" && !t.s.o.Display.Verbose {
 			return // the end of the run shows what a request costs
 		}
 	case "subtask.started":
 		t.screen(in.task).Show(in.Type, in.Data)
-		if _, known := t.depth[e.Child]; !known && e.Child != "" {
-			t.depth[e.Child] = t.depth[in.task] + 1
-			t.listen(e.Child, "0")
+		child := in.Text("child")
+		if _, known := t.depth[child]; !known && child != "" {
+			t.depth[child] = t.depth[in.task] + 1
+			t.listen(child, "0")
 		}
 		return
 	}
@@ -344,8 +337,8 @@ func (t *talk) show(in incoming) {
 }
 
 // showOwn shows an event that the chat shows only for its own task, and not for subtasks.
-func (t *talk) showOwn(typ string, e members) {
-	switch typ {
+func (t *talk) showOwn(in incoming) {
+	switch in.Type {
 	case "stream.snapshot":
 		select {
 		case t.synced <- nil:
@@ -355,16 +348,17 @@ func (t *talk) showOwn(typ string, e members) {
 		t.shown.Flush()
 		t.s.complain(errors.New("follow the task: it was deleted or moved (/tasks lists what is there)"))
 	case "run.started":
-		if e.Run != t.began {
+		if run := in.Text("run"); run != t.began {
 			t.shown.Flush()
-			t.began, t.gone = e.Run, false
+			t.began, t.gone = run, false
 			t.begin()
 		}
 	case "run.ended":
-		t.ended(e)
+		t.ended(in)
 	case "input.taken":
-		if text, ok := t.inputs[e.Input]; ok && !e.Dropped {
-			delete(t.inputs, e.Input)
+		input := in.Text("input")
+		if text, ok := t.inputs[input]; ok && !esjson.IsTrue(in.Data, "dropped") {
+			delete(t.inputs, input)
 			t.shown.Flush()
 			t.s.quote(t.s.short(text))
 		}
@@ -372,13 +366,13 @@ func (t *talk) showOwn(typ string, e members) {
 }
 
 // ended shows the result of a run, how the run ended, and what it used.
-func (t *talk) ended(e members) {
+func (t *talk) ended(in incoming) {
 	t.shown.Flush()
-	s := t.s
-	if e.Outcome == "completed" && e.Reason != "" {
-		text := display.Safe(e.Reason)
+	s, run, outcome, reason := t.s, in.Text("run"), in.Text("outcome"), in.Text("reason")
+	if outcome == "completed" && reason != "" {
+		text := display.Safe(reason)
 		if s.o.Result == nil {
-			text = s.o.Display.Prose(e.Reason, 0)
+			text = s.o.Display.Prose(reason, 0)
 		}
 		if s.o.Result == nil && s.o.Display.Rich && text != "" {
 			text = "\n" + text // a blank line after the earlier words
@@ -387,27 +381,27 @@ func (t *talk) ended(e members) {
 	}
 	u := t.shown.Used()
 	t.begin()
-	ours := e.Outcome == "interrupted" && e.Run != "" && e.Run == s.state().broken
+	ours := outcome == "interrupted" && run != "" && run == s.state().broken
 	if ours {
 		s.tell("· interrupted and saved; the run continues with your words")
 	}
-	reported := ours || t.gone && e.Outcome == "interrupted"
+	reported := ours || t.gone && outcome == "interrupted"
 	t.began, t.gone = "", false
 	if reported { // /now or look has shown the interruption already
 		return
 	}
 	style := view.Asked
-	if e.Outcome == "completed" {
+	if outcome == "completed" {
 		style = view.Dim
 	}
-	s.out.block(s.style.Paint(style, display.OneLine(u.Text(e.Outcome))))
-	if e.Outcome != "completed" && e.Reason != "" {
-		s.out.block(s.style.Paint(view.Bad, "  "+display.OneLine(e.Reason)))
+	s.out.block(s.style.Paint(style, display.OneLine(u.Text(outcome))))
+	if outcome != "completed" && reason != "" {
+		s.out.block(s.style.Paint(view.Bad, "  "+display.OneLine(reason)))
 	}
 	if more := map[string]string{
 		"failed": "/retry tries again", "interrupted": "/retry continues",
 		"limit": "/limits turns=N cost=USD gives it more; then type how to continue, or /retry",
-	}[e.Outcome]; more != "" {
+	}[outcome]; more != "" {
 		s.tell("  %s", more)
 	}
 }
@@ -439,8 +433,7 @@ func (t *talk) ends(in incoming) bool {
 	if a.said.Load() {
 		return false
 	}
-	e := in.read()
-	elsewhere := in.Type == "question.closed" && in.task+"."+e.Question == a.id
+	elsewhere := in.Type == "question.closed" && in.question() == a.id
 	if !elsewhere && (in.Type != "run.ended" || in.task != t.id && in.task != a.task) {
 		return false
 	}
@@ -455,11 +448,11 @@ func (t *talk) ends(in incoming) bool {
 		st.Retype = ""
 	})
 	if elsewhere && !ours && !a.said.Load() {
-		switch {
-		case e.Reason != "":
-			t.s.tell("· the question is closed: %s", e.Reason)
-		case e.By != "":
-			t.s.tell("· answered by %s elsewhere", e.By)
+		switch reason, by := in.Text("reason"), in.Text("by"); {
+		case reason != "":
+			t.s.tell("· the question is closed: %s", reason)
+		case by != "":
+			t.s.tell("· answered by %s elsewhere", by)
 		default:
 			t.s.tell("· answered elsewhere")
 		}
@@ -620,28 +613,8 @@ type incoming struct {
 	err  error
 }
 
-// members are the members of events that a chat reads.
-type members struct {
-	Run      string `json:"run"`
-	Outcome  string `json:"outcome"`
-	Code     string `json:"code"`
-	Reason   string `json:"reason"`
-	Question string `json:"question"`
-	By       string `json:"by"`
-	Input    string `json:"input"`
-	Text     string `json:"text"`
-	Dropped  bool   `json:"dropped"`
-	Child    string `json:"child"`
-	Kind     string `json:"kind"`
-	Task     struct {
-		Status string `json:"status"`
-	} `json:"task"`
-}
-
-func (in incoming) read() (e members) {
-	_ = json.Unmarshal(in.Data, &e) // an event that cannot be read changes nothing
-	return e
-}
+// question returns the id by which answers name the event's question.
+func (in incoming) question() string { return in.task + "." + in.Text("question") }
 
 // short returns the part of sent words that the chat shows: what the user typed. The outputs of command lines are on
 // the screen already.

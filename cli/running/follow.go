@@ -15,7 +15,6 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -25,9 +24,6 @@ type shownEvent struct {
 	task  string
 	depth int
 }
-
-// run returns the run that the event belongs to; "" = none.
-func (e shownEvent) run() string { return esjson.TextOf(e.Data, "run_id") }
 
 // emit prints an event: with --json as a line of NDJSON, else for people.
 func (w *Watcher) emit(e shownEvent) {
@@ -59,7 +55,7 @@ func (w *Watcher) print(e shownEvent) {
 func (w *Watcher) show(d *display.Display, e shownEvent) {
 	switch e.Type {
 	case "subtask.started":
-		w.titles[esjson.TextOf(e.Data, "child")] = esjson.TextOf(e.Data, "title")
+		w.titles[e.Text("child")] = e.Text("title")
 	case "question.opened":
 		w.opened(d, e)
 	case "run.started":
@@ -74,7 +70,7 @@ func (w *Watcher) show(d *display.Display, e shownEvent) {
 
 // isProgress reports whether -q suppresses a notice. It does not suppress warnings.
 func (w *Watcher) isProgress(e shownEvent) bool {
-	return w.a.Flags.Quiet && esjson.TextOf(e.Data, "kind") == "plan"
+	return w.a.Flags.Quiet && e.Text("kind") == "plan"
 }
 
 // started prints who is paid for the run and what the run may do: provider, model and address, the origin of the key,

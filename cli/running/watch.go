@@ -18,7 +18,6 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -257,12 +256,11 @@ func outcomeOf(r api.Run) engine.Outcome {
 // take shows an event. over: the run ended, or waits for an answer that cannot come from here.
 func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, run, since string) (out engine.Outcome, over bool, err error) {
 	e := shownEvent{got, q.id, q.depth}
-	text := func(name string) string { return esjson.TextOf(e.Data, name) }
-	if e.ID != "" && text("at") < since {
+	if e.ID != "" && e.Text("at") < since {
 		return out, false, nil
 	}
 	if w.fresh && q.depth == 0 && e.ID != "" {
-		if text("run") != run && e.run() != run {
+		if e.Text("run") != run && e.Text("run_id") != run {
 			return out, false, nil
 		}
 		w.fresh = false
@@ -278,7 +276,7 @@ func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, run, si
 		q.closed(e)
 	}
 	w.emit(e)
-	mine := e.run()
+	mine := e.Text("run_id")
 	switch e.Type {
 	case "question.opened":
 		var opened api.QuestionOpened
@@ -293,14 +291,14 @@ func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, run, si
 		if mine != run || q.open() {
 			break
 		}
-		return engine.Outcome{State: "waiting", Reason: w.asked.Text, Child: text("child"), Question: text("question")}, true, nil
+		return engine.Outcome{State: "waiting", Reason: w.asked.Text, Child: e.Text("child"), Question: e.Text("question")}, true, nil
 	case "run.ended":
 		if mine != run {
 			break
 		}
-		return engine.Outcome{State: text("outcome"), Reason: text("reason"), Code: text("code")}, true, nil
+		return engine.Outcome{State: e.Text("outcome"), Reason: e.Text("reason"), Code: e.Text("code")}, true, nil
 	case "subtask.started":
-		child := text("child")
+		child := e.Text("child")
 		w.began[child] = true
 		if r, found := w.runOf(ctx, child); found && !w.Followed[r] {
 			w.Followed[r] = true
