@@ -285,22 +285,11 @@ func (a *commands) answer(ctx context.Context, c *client.Client, e *engine.Engin
 	if err := suits(q, answer); err != nil {
 		return err
 	}
-	from, err := c.Mark(ctx, q.Task)
-	if err != nil {
-		return err
-	}
 	r := client.Request{Method: http.MethodPost, Path: "/v1/questions/" + url.PathEscape(q.ID) + "/answer", Body: answer}
-	done, err := askAndPrint[api.Answered](ctx, a, c, r)
-	if err != nil {
-		return err
-	}
-	if a.FirstRun() != nil {
-		return a.followFirst(ctx, c, e, from)
-	}
-	if !a.Flags.JSON {
+	return give(ctx, a, c, e, q.Task, r, func(done api.Answered) error {
 		a.Say("task %s continues with it; follow it: roost attach %s", done.Task, failure.ShellWord(done.Task))
-	}
-	return nil
+		return nil
+	})
 }
 
 // consent reports whether a question wants a yes or a no.
@@ -355,13 +344,27 @@ func (a *commands) askedOf(ctx context.Context, c *client.Client, r api.Run) (te
 // consents maps words to the plain yes or no that they mean.
 var consents = map[string]bool{"yes": true, "y": true, "no": false, "n": false}
 
-// askAndPrint makes a request, and prints the answer with --json.
-func askAndPrint[T any](ctx context.Context, a *commands, c *client.Client, r client.Request) (T, error) {
+// give makes a request that gives a task words or an answer, and follows the run that begins with it in this process. If
+// none begins here, it shows what the server answered: by show, or with --json as it is.
+func give[T any](ctx context.Context, a *commands, c *client.Client, e *engine.Engine, task string, r client.Request,
+	show func(T) error) error {
+	from, err := c.Mark(ctx, task)
+	if err != nil {
+		return err
+	}
 	done, doc, err := app.Asked[T](ctx, c, r)
 	if err == nil && a.Flags.JSON {
 		err = a.PrintRaw(doc)
 	}
-	return done, err
+	switch {
+	case err != nil:
+		return err
+	case a.FirstRun() != nil:
+		return a.followFirst(ctx, c, e, from)
+	case a.Flags.JSON:
+		return nil
+	}
+	return show(done)
 }
 
 // questionOf finds the question that an id names: by the question's id, or by that of a task with one open question.
@@ -438,27 +441,15 @@ func (a *commands) sendCommand() *cobra.Command {
 }
 
 func (a *commands) send(ctx context.Context, c *client.Client, e *engine.Engine, id string, m api.Message) error {
-	from, err := c.Mark(ctx, id)
-	if err != nil {
-		return err
-	}
 	r := client.Request{Method: http.MethodPost, Path: app.PathOf(id, "messages"), Body: m}
-	sent, err := askAndPrint[api.Sent](ctx, a, c, r)
-	if err != nil {
+	return give(ctx, a, c, e, id, r, func(sent api.Sent) error {
+		how := map[string]string{
+			"answered": "answered the open question of",
+			"queued":   "queued for",
+			"started":  "started a run of",
+		}[sent.Delivered]
+		err := a.Println(cmp.Or(how, display.OneLine(sent.Delivered)) + " " + display.OneLine(sent.Task))
+		a.Say("  follow it: roost attach %s", failure.ShellWord(sent.Task))
 		return err
-	}
-	if a.FirstRun() != nil {
-		return a.followFirst(ctx, c, e, from)
-	}
-	if a.Flags.JSON {
-		return nil
-	}
-	how := map[string]string{
-		"answered": "answered the open question of",
-		"queued":   "queued for",
-		"started":  "started a run of",
-	}[sent.Delivered]
-	err = a.Println(cmp.Or(how, display.OneLine(sent.Delivered)) + " " + display.OneLine(sent.Task))
-	a.Say("  follow it: roost attach %s", failure.ShellWord(sent.Task))
-	return err
+	})
 }
