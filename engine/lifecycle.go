@@ -230,7 +230,7 @@ func (e *Engine) ContextAs(ctx context.Context, r Request) (u api.ContextUse, er
 			continue
 		}
 		if u, err := e.Context(ctx, r); err == nil {
-			u.AsIf = &name
+			u.AsIf, u.Unknown = &name, &api.UnknownProfile{Name: unknown.Profile, Source: unknown.Source}
 			return u, nil
 		}
 	}

@@ -255,35 +255,31 @@ func (e *Engine) sendToIdleTask(ctx context.Context, ref store.Ref, m Message) (
 	return sent, err
 }
 
-// LoadInput gives an input of a task's queue with its images, which Inputs leaves on disk where they are large.
-func (e *Engine) LoadInput(ctx context.Context, ref string, q task.InputQueued) (task.InputQueued, error) {
-	if q.ImagesBlob == "" {
-		return q, nil
-	}
-	at, err := e.store.FindLatest(ctx, ref)
-	if err != nil {
-		return q, err
-	}
-	log, err := e.store.Follow(ctx, at)
-	if err != nil {
-		return q, err
-	}
-	whole, err := q.Load(fold.Payloads(log))
-	return whole, errors.Join(err, log.Close())
-}
-
-// Inputs returns what waits in a task's queue, the oldest first.
-func (e *Engine) Inputs(ctx context.Context, ref string) ([]task.InputQueued, error) {
+// Inputs returns what waits in a task's queue, the oldest first. An input whose images cannot be read comes without them:
+// doctor reports the damage, and the caller can still change or remove the input.
+func (e *Engine) Inputs(ctx context.Context, ref string) (list []task.InputQueued, err error) {
 	at, err := e.store.FindLatest(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	if run := e.working(keyOf(at)); run != nil && !run.isEnding() {
-		return run.task.Inputs(), nil
-	}
-	return store.FromView(ctx, e.store, at, func(v *store.View) ([]task.InputQueued, error) {
+		list = run.task.Inputs()
+	} else if list, err = store.FromView(ctx, e.store, at, func(v *store.View) ([]task.InputQueued, error) {
 		return slices.Clone(v.State.Queue), nil
-	})
+	}); err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(list, func(q task.InputQueued) bool { return q.ImagesBlob != "" }) {
+		return list, nil
+	}
+	log, err := e.store.Follow(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	for i, q := range list {
+		list[i], _ = q.Load(fold.Payloads(log))
+	}
+	return list, log.Close()
 }
 
 // EditInput changes the text of a waiting input; nil removes it from the queue. ErrInput: it is not waiting any more, or

@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -281,16 +280,8 @@ func (s *Service) Context(ctx context.Context, id, workspace string) (api.Contex
 	if err = cmp.Or(err, mayName(ctx, workspace)); err != nil {
 		return api.ContextUse{}, err
 	}
-	req := ordered(ctx, engine.Request{Task: ref.Source + ":" + ref.ID, Choice: setup.Choice{Workspace: workspace}})
-	out, err := s.engine.ContextAs(ctx, req)
-	if err != nil || out.AsIf == nil {
-		return out, err
-	}
-	var unknown *setup.UnknownProfileError
-	if _, err := s.engine.Context(ctx, req); errors.As(err, &unknown) {
-		out.Unknown = &api.UnknownProfile{Name: unknown.Profile, Source: unknown.Source}
-	}
-	return out, nil
+	req := engine.Request{Task: ref.Source + ":" + ref.ID, Choice: setup.Choice{Workspace: workspace}}
+	return s.engine.ContextAs(ctx, ordered(ctx, req))
 }
 
 // Evidence is a task's durable state at one moment, in a form that can be compared byte for byte with a later one.

@@ -462,13 +462,11 @@ func (s *Service) Send(ctx context.Context, c Call, id string, m api.Message) (a
 // Queue returns the input that waits until a run of the task takes it.
 func (s *Service) Queue(ctx context.Context, id string) ([]api.Queued, error) {
 	all, err := s.engine.Inputs(ctx, id)
-	return api.Each(all, func(q task.InputQueued) api.Queued { return s.queued(ctx, id, q) }), err
+	return api.Each(all, queued), err
 }
 
-// queued returns the document of input that waits. It leaves out unreadable images: doctor reports the damage, and
-// the caller can still change or remove the input.
-func (s *Service) queued(ctx context.Context, id string, q task.InputQueued) api.Queued {
-	q, _ = s.engine.LoadInput(ctx, id, q)
+// queued returns the document of input that waits.
+func queued(q task.InputQueued) api.Queued {
 	return api.Queued{ID: q.Input, Text: q.Text, Images: append([]string{}, q.Images...)}
 }
 
@@ -488,7 +486,7 @@ func (s *Service) EditInput(ctx context.Context, id, input string, p api.InputPa
 		return api.Queued{}, err
 	}
 	if i := slices.IndexFunc(all, func(q task.InputQueued) bool { return q.Input == input }); i >= 0 {
-		return s.queued(ctx, id, all[i]), nil
+		return queued(all[i]), nil
 	}
 	return api.Queued{ID: input, Text: p.Text, Images: []string{}}, nil // the run has taken the input since
 }
