@@ -628,6 +628,12 @@ func (c *Client) Questions(ctx context.Context, task string) ([]api.Question, er
 	}
 }
 
+// Question returns an open question. If the question is not open, the error is a *Problem with the code
+// question_not_found.
+func (c *Client) Question(ctx context.Context, id string) (api.Question, error) {
+	return Get[api.Question](ctx, c, "/v1/questions/"+url.PathEscape(id), nil)
+}
+
 // Answer answers a question. The first answer wins; a later one gets a *Problem with status 409, which holds the first one.
 func (c *Client) Answer(ctx context.Context, question string, a api.Answer) (api.Answered, error) {
 	return Post[api.Answered](ctx, c, "/v1/questions/"+url.PathEscape(question)+"/answer", a)

@@ -330,13 +330,8 @@ func suits(q api.Question, n api.Answer) error {
 
 // askedOf returns what a waiting run asks, and how to answer it.
 func (a *commands) askedOf(ctx context.Context, c *client.Client, r api.Run) (text, try string) {
-	open, err := c.Questions(ctx, r.Task)
-	if err == nil {
-		for _, q := range open {
-			if q.ID == r.Question {
-				return q.Text, answering(q)
-			}
-		}
+	if q, err := c.Question(ctx, r.Question); err == nil {
+		return q.Text, answering(q)
 	}
 	return "the run asks a question", "roost questions " + failure.ShellWord(r.Task)
 }

@@ -531,24 +531,16 @@ func (w *Watcher) askOpen(ctx context.Context, q *asking, run string) {
 	if err != nil || r.State != "waiting" || !strings.HasPrefix(r.Question, q.id+".") {
 		return
 	}
-	open, err := w.C.Questions(ctx, q.id)
-	if err != nil {
-		return // the next silence tries again
-	}
-	for _, one := range open {
-		if one.ID == r.Question {
-			q.ask(ctx, one.QuestionOpened, w.screen(shownEvent{task: q.id, depth: q.depth}))
-		}
+	if one, err := w.C.Question(ctx, r.Question); err == nil { // else the next silence tries again
+		q.ask(ctx, one.QuestionOpened, w.screen(shownEvent{task: q.id, depth: q.depth}))
 	}
 }
 
 // still reports whether a question is still open.
 func (q *asking) still(ctx context.Context, question string) bool {
-	open, err := q.w.C.Questions(ctx, q.id)
-	if err != nil {
-		return true // asking too much is better than not asking
-	}
-	return slices.ContainsFunc(open, func(one api.Question) bool { return one.Question == question })
+	_, err := q.w.C.Question(ctx, q.id+"."+question)
+	p, refused := errors.AsType[*client.Problem](err)
+	return !refused || p.Code != "question_not_found" // asking too much is better than not asking
 }
 
 func (q *asking) open() bool { return q.now != "" }
