@@ -158,6 +158,18 @@ func (i Item) Change() string {
 	return changeOf(i.Now, i.Target)
 }
 
+// Result describes for the user what happens to the file.
+func (i Item) Result() api.RestoreItem {
+	out := api.RestoreItem{Path: i.Path, Change: i.Change(), Why: i.Why, Doubt: i.Doubt}
+	if i.Act.Changes() {
+		out.How = string(i.Act)
+	}
+	if out.Change == api.FileAdded || out.Change == api.FileChanged {
+		out.Size = i.Target.Size
+	}
+	return out
+}
+
 // Plan lists what a restore would do. It leaves out files that already have their target.
 type Plan struct {
 	Items []Item // by path
@@ -166,9 +178,7 @@ type Plan struct {
 // Bytes returns how many bytes the plan writes.
 func (p Plan) Bytes() (n int64) {
 	for _, i := range p.Items {
-		if change := i.Change(); change == api.FileAdded || change == api.FileChanged {
-			n += i.Target.Size
-		}
+		n += i.Result().Size
 	}
 	return n
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/engine/setup"
@@ -416,8 +417,9 @@ func restoredBy(id string, commits []journal.Commit) *api.RestoreResult {
 		case task.RestoreBegun:
 			r.To.Number, r.Safety = e.To, e.Safety
 			for _, f := range e.Files {
-				r.Files = append(r.Files, api.RestoreItem{Path: f.Path, Change: changeOf(f), How: f.How, Size: f.To.Size})
-				r.Bytes += f.To.Size
+				act := checkpoint.Act(cmp.Or(f.How, task.HowRestore))
+				item := checkpoint.Item{Path: f.Path, Now: f.From, Target: f.To, Act: act}.Result()
+				r.Files, r.Bytes = append(r.Files, item), r.Bytes+item.Size
 			}
 			for _, path := range e.Kept {
 				r.Conflicts = append(r.Conflicts, api.RestoreItem{Path: path})
@@ -438,16 +440,6 @@ func restoredBy(id string, commits []journal.Commit) *api.RestoreResult {
 func noRestore(id string) *api.RestoreResult {
 	return &api.RestoreResult{ID: id, Files: []api.RestoreItem{}, Conflicts: []api.RestoreItem{}, Lost: []api.RestoreItem{},
 		Left: []string{}, Outcome: "nothing"}
-}
-
-func changeOf(f task.RestoreFile) string {
-	switch {
-	case f.From.Kind == api.KindGone:
-		return "added"
-	case f.To.Kind == api.KindGone:
-		return "deleted"
-	}
-	return "changed"
 }
 
 // condensedBy returns the summary in commits.

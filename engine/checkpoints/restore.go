@@ -193,12 +193,8 @@ func (p *plannedRestore) fillResult() {
 	r.Files, r.Conflicts, r.Lost, r.Left, r.Bytes = []api.RestoreItem{}, []api.RestoreItem{}, []api.RestoreItem{},
 		[]string{}, p.plan.Bytes()
 	for _, i := range p.plan.Items {
-		item := api.RestoreItem{Path: i.Path, Change: i.Change(), Why: i.Why, Doubt: i.Doubt}
+		item := i.Result()
 		if i.Act.Changes() {
-			item.How = string(i.Act)
-			if item.Change == api.FileAdded || item.Change == api.FileChanged {
-				item.Size = i.Target.Size
-			}
 			r.Files = append(r.Files, item)
 			continue
 		}
