@@ -8,6 +8,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/mode"
+	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -57,8 +58,8 @@ func (b *bench) settings(id string) task.Settings {
 	return v.State.Settings
 }
 
-// Settings that are amended hold for later runs; what is refused, by the settings or by
-// who looks at the task first, changes nothing.
+// Settings that are amended hold for later runs; what is refused, by the settings or
+// because the caller saw another state, changes nothing.
 func TestAmend(t *testing.T) {
 	b := newBench(t)
 	model := b.script("- tools: [{name: attempt_completion, input: {result: done}}]\n")
@@ -67,7 +68,7 @@ func TestAmend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Choice: setup.Choice{Mode: "ask", Approve: "read", Limits: &api.RunLimits{MaxTurns: 4}}}, nil); err != nil {
+	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Choice: setup.Choice{Mode: "ask", Approve: "read", Limits: &api.RunLimits{MaxTurns: 4}}}); err != nil {
 		t.Fatal(err)
 	}
 	want := b.settings(run.TaskID)
@@ -75,13 +76,13 @@ func TestAmend(t *testing.T) {
 		t.Errorf(`got %+v, want want.Mode = "ask" and want.Approve = "read" and want.Limits.MaxTurns = 4 and want.Model = model`,
 			want)
 	}
-	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Choice: setup.Choice{Mode: "cod"}}, nil); !isUnknownMode(err) {
+	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Choice: setup.Choice{Mode: "cod"}}); !isUnknownMode(err) {
 		t.Errorf("got %v, want isUnknownMode(err)", err)
 	}
-	changed := errors.New("it is another one")
-	saw := ""
-	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Choice: setup.Choice{Mode: "code"}}, func(s task.Settings) error { saw = s.Mode; return changed }); !errors.Is(err, changed) || saw != "ask" {
-		t.Errorf("%v, saw %q", err, saw)
+	seen, done := store.Expecting(t.Context(), ref, 1)
+	defer done()
+	if _, err := b.engine.Amend(seen, ref, engine.Request{Choice: setup.Choice{Mode: "code"}}); !errors.Is(err, store.ErrMoved) {
+		t.Errorf("got %v, want ErrMoved: the caller saw an earlier commit", err)
 	}
 	if got := b.settings(run.TaskID); got.Mode != want.Mode || got.Limits != want.Limits {
 		t.Errorf("what was refused changed %+v to %+v", want, got)

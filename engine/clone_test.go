@@ -118,7 +118,7 @@ func TestACloneIsAsTheLastRunLeftIt(t *testing.T) {
 	want := b.withoutGit()
 	delete(want, "x.hidden")
 	ref := fixture.Must[store.Ref](t)(b.store.Find(t.Context(), id))
-	fixture.Must[store.Ref](t)(b.engine.Amend(t.Context(), ref, engine.Request{Choice: setup.Choice{Effort: "low"}}, nil))
+	fixture.Must[store.Ref](t)(b.engine.Amend(t.Context(), ref, engine.Request{Choice: setup.Choice{Effort: "low"}}))
 	b.lose()
 
 	b.on("b", setup.Config{})

@@ -117,10 +117,9 @@ func (e *Engine) Create(ctx context.Context, r Request) (store.Ref, error) {
 	return t.Ref, t.Close(context.WithoutCancel(ctx))
 }
 
-// Amend changes the settings of a task for its later runs: those of r that are not empty, as a run would take them. Amend
-// calls check, when it is not nil, with the task owned; an error leaves everything as it was. The changed task is not ref
-// where a foreign task continues as a task of Roost's own.
-func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, check func(task.Settings) error) (store.Ref, error) {
+// Amend changes the settings of a task for its later runs: those of r that are not empty, as a run would take them. The
+// changed task is not ref where a foreign task continues as a task of Roost's own.
+func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request) (store.Ref, error) {
 	latest := e.store.Latest(ctx, ref)
 	if e.working(keyOf(latest)) == nil { // a run that works has received it already
 		if err := e.Receive(ctx, Request{Task: keyOf(latest), Person: r.Person}); err != nil {
@@ -137,11 +136,6 @@ func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, check func
 	}
 	err = e.changeIdle(ctx, ref, func(t *store.Task) error {
 		ref = t.Ref
-		if check != nil {
-			if err := check(t.State().Settings); err != nil {
-				return err
-			}
-		}
 		was := t.State().NextSettings()
 		now, _, err := e.prepareSettings(was, r)
 		if err != nil || reflect.DeepEqual(was, now) {

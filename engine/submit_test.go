@@ -301,7 +301,7 @@ func TestAQueuedRunTakesNewSettings(t *testing.T) {
 	r.Mode = "ask"
 	queued := b.submit(r)
 	amended := setup.Choice{Approve: "read", Limits: &api.RunLimits{MaxTurns: 4}}
-	if _, err := b.engine.Amend(t.Context(), queued.Ref, engine.Request{Choice: amended}, nil); err != nil {
+	if _, err := b.engine.Amend(t.Context(), queued.Ref, engine.Request{Choice: amended}); err != nil {
 		t.Fatal(err)
 	}
 	b.engine.Refuse()

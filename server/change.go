@@ -172,7 +172,7 @@ func (s *Server) act(a *asked) (*idempotency.Answer, error) {
 
 // guarded checks If-Match, and excludes other changes with If-Match until the caller calls unlock. Another process can
 // still change the task in between, so the code that takes the task's lock compares again (service.Task.Expecting). A patch
-// compares the members that it changes, see service.Call.
+// of labels compares those, too, because those of another tool's task are not in its journal: see service.Call.
 func (s *Server) guarded(a *asked) (unlock func(), err error) {
 	want := a.Header.Values("If-Match")
 	if len(want) == 0 || a.id == "" {

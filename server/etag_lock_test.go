@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -163,6 +164,35 @@ func TestATagTakenBehindTheEndOfARun(t *testing.T) {
 		s.resp.Body.Close()
 		g.did(200, nil, "POST", g.path("/rewinds"), `{"to":"~1"}`, "If-Match: "+tag)
 	}
+}
+
+// The row of another tool's task names the model of its histories, which its settings lack. They are changed as seen.
+func TestSettingsOfAnotherToolsTaskAreChangedAsSeen(t *testing.T) {
+	g := newWorkingBench(t)
+	id := "0199aaaa-0000-7000-8000-00000000f002"
+	dir := filepath.Join(g.dir, "foreign", "tasks", id)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"ui_messages.json":              `[{"ts":1700000000000,"type":"say","say":"text","text":"paint it"}]`,
+		"api_conversation_history.json": `[{"role":"user","content":[{"type":"text","text":"<task>\npaint it\n</task>"},{"type":"text","text":"<environment_details>\n# Current Mode\n<slug>code</slug>\n<name>Code</name>\n<model>claude-sonnet-4-5</model>\n</environment_details>"}],"ts":1700000000000}]`,
+		"history_item.json":             fmt.Sprintf(`{"id":%q,"number":1,"ts":1700000000000,"task":"paint it","workspace":%q,"mode":"code"}`, id, filepath.Join(g.dir, "ws")),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{filepath.Join(g.dir, "foreign")}}))
+	w := newWorkingBenchOn(t, s, g)
+	var sum api.Summary
+	tag := w.did(200, &sum, "GET", "/v1/tasks/"+id, "").Get("ETag")
+	if sum.Model != "claude-sonnet-4-5" {
+		t.Fatalf("the row names the model %q", sum.Model)
+	}
+	patch := `{"title":"ours","effort":"low","provider":"script","model":"` + g.model(sayDone) + `"}`
+	w.did(200, nil, "PATCH", "/v1/tasks/"+id, patch, "If-Match: "+tag)
+	w.denied(412, "etag_mismatch", "PATCH", "/v1/tasks/"+id, `{"effort":"high"}`, "If-Match: "+tag)
 }
 
 func rowOfTask(s *store.Store, ref store.Ref) (api.Summary, error) {

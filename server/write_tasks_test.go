@@ -120,32 +120,29 @@ func TestTwoPatchesWithOneETag(t *testing.T) {
 	}
 }
 
-// A patch compares the members that it changes once more with the task in hand: another process may have changed the
-// task since the caller read it.
+// A patch compares labels once more with the task in hand: another process may have changed them since the caller read the
+// task. Settings are protected by the commit that If-Match stands for.
 func TestAPatchComparesWithTheTaskInHand(t *testing.T) {
 	g := newWorkingBench(t)
 	ref := fixture.Must[refOf](t)(g.store.Find(t.Context(), g.id))
-	seen, _, err := fixture.Must[service.Task](t)(g.srv.service.Find(t.Context(), g.id)).Document(t.Context())
+	found := fixture.Must[service.Task](t)(g.srv.service.Find(t.Context(), g.id))
+	seen, head, err := found.Document(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := labels.Set(t.Context(), g.store, ref, labels.Change{Title: ptr("quicker")}); err != nil {
 		t.Fatal(err)
 	}
-	other := seen
-	other.Mode = "ask"
-	for name, c := range map[string]struct {
-		seen  api.Summary
-		patch api.TaskPatch
-	}{
-		"labels":   {seen, api.TaskPatch{AddTags: []string{"x"}}},
-		"settings": {other, api.TaskPatch{Settings: api.Settings{Mode: "code"}}},
-	} {
-		var p *api.Problem
-		_, _, err := g.srv.service.Patch(t.Context(), service.Call{Seen: &c.seen}, g.id, c.patch)
-		if !errors.As(err, &p) || p.Code != "etag_mismatch" {
-			t.Errorf("%s: got %v, want the problem etag_mismatch", name, err)
-		}
+	var p *api.Problem
+	_, _, err = g.srv.service.Patch(t.Context(), service.Call{Seen: &seen}, g.id, api.TaskPatch{AddTags: []string{"x"}})
+	if !errors.As(err, &p) || p.Code != "etag_mismatch" {
+		t.Errorf("labels: got %v, want the problem etag_mismatch", err)
+	}
+	ctx, done := found.Expecting(t.Context(), head)
+	defer done()
+	_, _, err = g.srv.service.Patch(ctx, service.Call{}, g.id, api.TaskPatch{Settings: api.Settings{Mode: "code"}})
+	if err == nil || g.srv.service.Problem(ctx, err, g.id).Code != "etag_mismatch" {
+		t.Errorf("settings: got %v, want the problem etag_mismatch", err)
 	}
 }
 

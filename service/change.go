@@ -24,7 +24,6 @@ import (
 	"github.com/roost-dev/roost/store/importer"
 	"github.com/roost-dev/roost/store/labels"
 	"github.com/roost-dev/roost/store/trash"
-	"github.com/roost-dev/roost/task"
 )
 
 // Patch changes title, tags, pin or settings of a task. It returns the task with its copies.
@@ -46,7 +45,7 @@ func (s *Service) Patch(ctx context.Context, c Call, id string, p api.TaskPatch)
 	}
 	// Settings change before labels: the engine has more reasons to refuse them.
 	if !reflect.DeepEqual(p.Settings, api.Settings{}) {
-		if ref, err = s.engine.Amend(ctx, ref, r, c.stillSet(id)); err != nil {
+		if ref, err = s.engine.Amend(ctx, ref, r); err != nil {
 			return Task{}, nil, err
 		}
 	}
@@ -102,19 +101,6 @@ func (c Call) stillFiled(id string) func(title string, tags []string, pinned boo
 	}
 	return func(title string, tags []string, pinned bool) error {
 		if title != "" && title != c.Seen.Title || !slices.Equal(tags, c.Seen.Tags) || pinned != c.Seen.Pinned {
-			return report.MovedProblem(id)
-		}
-		return nil
-	}
-}
-
-// stillSet returns a check that a task's settings are those that the caller saw; nil if the call has no Seen.
-func (c Call) stillSet(id string) func(task.Settings) error {
-	if c.Seen == nil {
-		return nil
-	}
-	return func(now task.Settings) error {
-		if now.Mode != c.Seen.Mode || now.Provider != c.Seen.Provider || now.Model != c.Seen.Model {
 			return report.MovedProblem(id)
 		}
 		return nil

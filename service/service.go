@@ -120,7 +120,8 @@ type Call struct {
 	Key   string // a UUID; a call with the same key takes effect once. "" = the call has no key
 	Again bool   // an earlier attempt of this call may have taken effect
 	Door  string // the front door: terminal, cli, web, api
-	// Seen is the task as the caller saw it: the change is refused if the task differs. nil: the caller did not look.
+	// Seen is the task as the caller saw it: a change of labels is refused if the task has others. nil: the caller did not
+	// look.
 	Seen *api.Summary
 }
 
