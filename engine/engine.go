@@ -241,6 +241,20 @@ func (e *Engine) working(key string) *Run {
 	return nil
 }
 
+// atWork returns the run of this process that works on a task; nil when there is none. It waits for a run that has come to
+// its end: such a run takes nothing any more, and another one may follow it.
+func (e *Engine) atWork(ctx context.Context, key string) (*Run, error) {
+	for {
+		run := e.working(key)
+		if run == nil || !run.isEnding() {
+			return run, nil
+		}
+		if err := run.settle(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // lockLatest finds a task. The caller alone then starts, queues or answers for it, until unlock is called.
 func (e *Engine) lockLatest(ctx context.Context, given string) (ref store.Ref, unlock func(), err error) {
 	if ref, err = e.store.FindLatest(ctx, given); err == nil {

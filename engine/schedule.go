@@ -27,17 +27,8 @@ func (e *Engine) WaitForRelease(ctx context.Context, task string) (free bool, er
 	if err != nil {
 		return false, err
 	}
-	run := e.working(keyOf(ref))
-	switch {
-	case run == nil:
-		return true, nil
-	case !run.isEnding():
-		return false, nil
-	}
-	if err := run.settle(ctx); err != nil {
-		return false, err
-	}
-	return e.working(keyOf(ref)) == nil, nil
+	run, err := e.atWork(ctx, keyOf(ref))
+	return run == nil && err == nil, err
 }
 
 // After returns the run of this process that continues the task of a run that has ended: a message interrupted that

@@ -43,11 +43,8 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (api.Sent, err
 	for {
 		// A run that has ended and still writes the task's files takes no message: the result would name a run that
 		// never uses it.
-		if run := e.working(keyOf(at)); run != nil && run.isEnding() {
-			if err := run.settle(ctx); err != nil {
-				return api.Sent{}, err
-			}
-			continue
+		if _, err := e.atWork(ctx, keyOf(at)); err != nil {
+			return api.Sent{}, err
 		}
 		sent := api.Sent{Task: at.ID}
 		if named {

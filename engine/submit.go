@@ -80,47 +80,41 @@ func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request) (Ticket, 
 			return Ticket{}, err
 		}
 	}
-	for {
-		var same *task.Run
-		var waits, queued, asks bool
-		newest := ""
-		err := e.withRuns(ctx, ref, func(s *task.State) {
-			same = s.Runs.Find(r.RunID)
-			if run := s.Run; run != nil {
-				newest = run.ID
-				waits = run.Rests()
-				queued = run.Outcome == "" && run.Started == 0
-				asks = waits && (r.Text != "" || len(r.Images) > 0 || r.Yes)
-			}
-		})
-		if err != nil {
-			return Ticket{}, err
-		}
-		if same != nil {
-			info, err := e.infoOf(ctx, ref, same.ID)
-			return Ticket{RunInfo: info, From: events.Cursor{Position: same.Before}, Same: true}, err
-		}
-		if run := e.working(keyOf(ref)); run != nil {
-			if !run.isEnding() {
-				return Ticket{}, fmt.Errorf("task %s: %w", ref.ID, ErrRunning)
-			}
-			if err := run.settle(ctx); err != nil {
-				return Ticket{}, err
-			}
-			continue
-		}
-		if err := e.admits(); err != nil {
-			return Ticket{}, err
-		}
-		if queued && e.scheduler.Position(newest) > 0 {
-			return Ticket{}, fmt.Errorf("task %s: run %s is in the queue: %w", ref.ID, newest, ErrRunning)
-		}
-		if (waits || queued) && r.RunID == "" {
-			r.RunID = newest
-		}
-		// A run that continues with an answer does not wait for a slot: it had one.
-		return e.startOrQueue(ctx, r, asks)
+	if _, err := e.atWork(ctx, keyOf(ref)); err != nil {
+		return Ticket{}, err
 	}
+	var same *task.Run
+	var waits, queued, asks bool
+	newest := ""
+	if err := e.withRuns(ctx, ref, func(s *task.State) {
+		same = s.Runs.Find(r.RunID)
+		if run := s.Run; run != nil {
+			newest = run.ID
+			waits = run.Rests()
+			queued = run.Outcome == "" && run.Started == 0
+			asks = waits && (r.Text != "" || len(r.Images) > 0 || r.Yes)
+		}
+	}); err != nil {
+		return Ticket{}, err
+	}
+	if same != nil {
+		info, err := e.infoOf(ctx, ref, same.ID)
+		return Ticket{RunInfo: info, From: events.Cursor{Position: same.Before}, Same: true}, err
+	}
+	if e.working(keyOf(ref)) != nil {
+		return Ticket{}, fmt.Errorf("task %s: %w", ref.ID, ErrRunning)
+	}
+	if err := e.admits(); err != nil {
+		return Ticket{}, err
+	}
+	if queued && e.scheduler.Position(newest) > 0 {
+		return Ticket{}, fmt.Errorf("task %s: run %s is in the queue: %w", ref.ID, newest, ErrRunning)
+	}
+	if (waits || queued) && r.RunID == "" {
+		r.RunID = newest
+	}
+	// A run that continues with an answer does not wait for a slot: it had one.
+	return e.startOrQueue(ctx, r, asks)
 }
 
 // startOrQueue starts a run, or puts it into the queue when there is no slot for it. With now it does not wait for a slot.
