@@ -365,7 +365,7 @@ type Ticket struct {
 	run *Run // nil = Same
 }
 
-// Message is what the user sends to a task in any state.
+// Message is what the user sends to a task in any state: a text, images or both.
 type Message struct {
 	ID       string // a message with the same id is accepted once; "" = a new id
 	Text     string

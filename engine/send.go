@@ -11,7 +11,6 @@ import (
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/fold"
@@ -26,13 +25,6 @@ const maxInputs = 256
 // continues with the message at once. A message whose ID is in the task's journal was accepted before, and Send does
 // nothing.
 func (e *Engine) Send(ctx context.Context, ref string, m Message) (api.Sent, error) {
-	if m.Text == "" && len(m.Images) == 0 {
-		return api.Sent{}, &setup.Error{What: "send a message to " + ref, Why: "it has no text and no image", Try: "give the message a text"}
-	}
-	if !slices.Contains([]string{"", "auto", "queue", "interrupt"}, m.Delivery) {
-		return api.Sent{}, &setup.Error{What: "deliver a message by " + m.Delivery, Why: "there is no such delivery",
-			Try: "use auto, queue or interrupt"}
-	}
 	named := m.ID != ""
 	m.ID, m.By = cmp.Or(m.ID, uuid.NewString()), cmp.Or(m.By, "api")
 	at, unlock, err := e.lockLatest(ctx, ref)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/engine/setup"
 )
 
 func (b *bench) send(id string, m engine.Message) api.Sent {
@@ -161,18 +160,6 @@ func TestWordsInTheQueueAreChanged(t *testing.T) {
 		}
 		if err := b.engine.EditInput(t.Context(), id, "m-1", nil); !errors.Is(err, engine.ErrInput) {
 			t.Errorf("one that the model has: %v", err)
-		}
-	}
-}
-
-func TestWordsThatAreNone(t *testing.T) {
-	b := newLimitedBench(t, engine.Options{})
-	ticket := b.submit(b.ask(asksWhich))
-	b.asked(ticket.Ref.ID)
-	for _, m := range []engine.Message{{}, {Text: "hi", Delivery: "shout"}} {
-		var config *setup.Error
-		if _, err := b.engine.Send(t.Context(), ticket.Ref.ID, m); !errors.As(err, &config) {
-			t.Errorf("got %+v: %v, want errors.As(err, &config)", m, err)
 		}
 	}
 }
