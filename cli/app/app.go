@@ -344,7 +344,7 @@ type Stopper struct {
 	ask    context.CancelFunc
 	open   bool // a question is open
 	halved bool // the user chose that only a part stops
-	deaf   bool // Ctrl-C is for another program
+	deaf   int  // how many programs Ctrl-C is for instead
 }
 
 // Bounce is the longest time between two signals of the same kind that count as one: a terminal sends Ctrl-C to roost
@@ -368,7 +368,11 @@ func (a *App) Stopper(ctx context.Context) *Stopper { return a.StopperWith(ctx, 
 // StopperWith is Stopper with another message for the first signal.
 func (a *App) StopperWith(ctx context.Context, tell func()) *Stopper {
 	s := NewStopper(ctx, tell)
-	ch := signals()
+	ch := make(chan os.Signal, 2)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup it stays ignored
+		signal.Notify(ch, syscall.SIGHUP)
+	}
 	quit, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -384,49 +388,6 @@ func (a *App) StopperWith(ctx context.Context, tell func()) *Stopper {
 		s.Stop()
 	}
 	return s
-}
-
-// signals returns a channel that gets the signals which ask a process to end.
-func signals() chan os.Signal {
-	ch := make(chan os.Signal, 2)
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // under nohup it stays ignored
-		signal.Notify(ch, syscall.SIGHUP)
-	}
-	return ch
-}
-
-// UntilSignal returns a context that the first signal ends, so that its work can clean up. With a nil ignore the
-// second signal ends the process; else ignore selects the signals that do not count. done returns the exit code of
-// the signal, 0 without one.
-func UntilSignal(ctx context.Context, ignore func(os.Signal) bool) (_ context.Context, done func() int) {
-	ctx, cancel := context.WithCancel(ctx)
-	ch, code := signals(), 0
-	quit, gone := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		for {
-			select {
-			case <-quit:
-				return
-			case sig := <-ch:
-				if ignore == nil {
-					signal.Stop(ch)
-				} else if ignore(sig) {
-					continue
-				}
-				code = cmp.Or(code, SignalExit(sig))
-				cancel()
-			}
-		}
-	}()
-	return ctx, func() int {
-		signal.Stop(ch)
-		close(quit)
-		<-gone
-		cancel()
-		return code
-	}
 }
 
 // listen handles signals until quit is closed. It takes the time of a signal when it reads the signal, because handling
@@ -478,7 +439,7 @@ func (s *Stopper) take(code int) signalAction {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.deaf && code == failure.ExitInterrupt:
+	case s.deaf > 0 && code == failure.ExitInterrupt:
 		return doNothing
 	case s.code != 0, s.open && code == failure.ExitInterrupt:
 		return endNow
@@ -533,13 +494,13 @@ func (s *Stopper) Answered(c StopChoice) {
 // ReleaseInterrupt leaves Ctrl-C to a program that has the terminal, until back is called. The terminal sends Ctrl-C to
 // every process in the foreground, and an editor uses the key for something else.
 func (s *Stopper) ReleaseInterrupt() (back func()) {
-	set := func(deaf bool) {
+	add := func(n int) {
 		s.mu.Lock()
-		s.deaf = deaf
+		s.deaf += n
 		s.mu.Unlock()
 	}
-	set(true)
-	return func() { set(false) }
+	add(1)
+	return func() { add(-1) }
 }
 
 // Exit returns the exit code of the signal that came, 0 when none did.

@@ -86,10 +86,12 @@ func (a *commands) export(ctx context.Context, args []string, f exportFlags) (er
 	if !f.all {
 		said = args[0]
 	}
-	ctx, interrupted := app.UntilSignal(ctx, nil)
+	stop := a.StopperWith(ctx, func() {})
+	ctx = stop.Ctx
 	defer func() {
-		if code := interrupted(); code != 0 && errors.Is(err, context.Canceled) {
-			err = failure.New(code, "cancelled", "export "+strings.Join(args, " "),
+		stop.Undo()
+		if stop.Exit() != 0 && errors.Is(err, context.Canceled) {
+			err = failure.New(stop.Exit(), "cancelled", "export "+strings.Join(args, " "),
 				"it was interrupted; what was not finished is removed", "roost export "+said)
 		}
 	}()

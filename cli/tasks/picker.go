@@ -40,8 +40,7 @@ const (
 type pickerBackend struct {
 	*commands
 	client *client.Client
-	paging atomic.Bool
-	closed atomic.Int64           // when the last pager ended, in nanoseconds
+	stop   *app.Stopper
 	words  atomic.Pointer[string] // of the last search; nil before the first
 }
 
@@ -158,11 +157,8 @@ func (d *pickerBackend) Open(ctx context.Context, t picker.Task, hit *picker.Hit
 	a := *d.App
 	a.Flags.Quiet = true // no screen would show the messages of show on stderr
 	a.Less = " -+F -+X"  // the pager stays until it is left, and leaves nothing
-	d.paging.Store(true)
-	defer func() {
-		d.closed.Store(time.Now().UnixNano())
-		d.paging.Store(false)
-	}()
+	back := d.stop.ReleaseInterrupt()
+	defer time.AfterFunc(app.Bounce, back) // an interrupt for the pager may arrive just after it has ended
 	words := ""
 	if text := d.words.Load(); text != nil {
 		words = *text
@@ -387,12 +383,13 @@ func notChosen(purpose, why string) error {
 
 // draw shows the picker on a terminal.
 func (a *commands) draw(ctx context.Context, c *client.Client, in, out *os.File, purpose string) (picker.Choice, error) {
-	d := &pickerBackend{commands: a, client: c}
-	running, interrupted := app.UntilSignal(ctx, d.ignores) // the end of the screen restores the terminal
-	choice, err := picker.Run(running, d, in, out, picker.Options{
+	stop := a.StopperWith(ctx, func() {}) // the end of the screen restores the terminal
+	d := &pickerBackend{commands: a, client: c, stop: stop}
+	choice, err := picker.Run(stop.Ctx, d, in, out, picker.Options{
 		Colour: a.Colour(), Now: a.Now, Purpose: purpose, Pager: a.Pager() != "", Dir: a.Dir,
 	})
-	exit := interrupted()
+	stop.Undo()
+	exit := stop.Exit()
 	if choice.Interrupted {
 		exit = failure.ExitInterrupt
 	}
@@ -403,12 +400,6 @@ func (a *commands) draw(ctx context.Context, c *client.Client, in, out *os.File,
 		return choice, fmt.Errorf("%w because of an error in the picker; use roost list and roost resume ID instead", err)
 	}
 	return choice, err
-}
-
-// ignores reports whether a signal does not end the screen: while a pager has the terminal, an interrupt is for the pager.
-// Such an interrupt may arrive just after the pager has ended.
-func (d *pickerBackend) ignores(sig os.Signal) bool {
-	return sig == os.Interrupt && (d.paging.Load() || time.Since(time.Unix(0, d.closed.Load())) < app.Bounce)
 }
 
 // pickable is the number of tasks that the plain picker offers.
