@@ -86,10 +86,12 @@ func (a *commands) configImport(ctx context.Context, path string, keys, force bo
 
 // importedAll is the result of importing a whole exported file.
 type importedAll struct {
-	Items   []importedItem `json:"items"`
-	Current string         `json:"current,omitempty"` // the profile that Roo used, by Roo's name
-	importedMore
-	file string // the settings file
+	Items        []importedItem        `json:"items"`
+	Current      string                `json:"current,omitempty"` // the profile that Roo used, by Roo's name
+	Modes        []importedMode        `json:"modes"`
+	ModeProfiles []importedModeProfile `json:"mode_profiles"`
+	Problems     []string              `json:"problems"` // problems of the modes, in words
+	file         string                // the settings file
 }
 
 // importAll imports an exported file. The caller holds the lock of the settings.
@@ -102,7 +104,7 @@ func (a *commands) importAll(found config.RooExport, keys, force bool) (all impo
 	if err != nil {
 		return all, err
 	}
-	items := []importedItem{}
+	all = importedAll{Items: []importedItem{}, Current: found.Current, file: file}
 	for _, p := range found.Profiles {
 		item := importedItem{Profile: p.Name, RooName: p.Roo, State: "imported", Key: "none", Notes: p.Notes}
 		takeKey := keys && p.Key != ""
@@ -133,23 +135,22 @@ func (a *commands) importAll(found config.RooExport, keys, force bool) (all impo
 			}
 			item.Key = "imported"
 		}
-		items = append(items, item)
+		all.Items = append(all.Items, item)
 	}
-	more := importedMore{Modes: []importedMode{}, ModeProfiles: []importedModeProfile{}, Problems: []string{}}
-	if f, more.ModeProfiles, err = importModeProfiles(f, found.ModeProfiles, force); err != nil {
+	if f, all.ModeProfiles, err = importModeProfiles(f, found.ModeProfiles, force); err != nil {
 		return all, err
 	}
 	modes, problems, err := a.importModes(string(found.Custom), file, force)
 	if err != nil {
 		return all, err
 	}
-	more.Modes, more.Problems = append(more.Modes, modes...), append(more.Problems, problems...)
+	all.Modes, all.Problems = notNil(modes), notNil(problems)
 	if len(found.Profiles) > 0 {
 		if err := config.Replace(file, f.Text()); err != nil {
 			return all, fmt.Errorf("change the settings %s: %w", file, err)
 		}
 	}
-	return importedAll{items, found.Current, more, file}, nil
+	return all, nil
 }
 
 // of returns a test for entries: whether one belongs to a profile. The name of another profile may begin with profile and a dot.
@@ -376,15 +377,8 @@ func importModeProfiles(f *config.File, uses []config.RooModeProfile, force bool
 	return f, items, nil
 }
 
-// importedMore is the result for everything but profiles.
-type importedMore struct {
-	Modes        []importedMode        `json:"modes"`
-	ModeProfiles []importedModeProfile `json:"mode_profiles"`
-	Problems     []string              `json:"problems"` // problems of the modes, in words
-}
-
-// print writes a line for each result.
-func (m *importedMore) print(a *commands) error {
+// print writes a line for each result but those for profiles.
+func (m importedAll) print(a *commands) error {
 	var lines []string
 	add := func(state, what, reason string) {
 		if reason != "" {
