@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/mention"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
@@ -142,7 +140,7 @@ func (o otherTasks) changed(ctx context.Context, since int64, files map[string]s
 		if ref.ID == o.self || ctx.Err() != nil || len(out) == len(files) {
 			continue
 		}
-		s, err := o.engine.folded(ctx, ref)
+		s, err := store.FromView(ctx, o.engine.store, ref, func(v *store.View) (*task.State, error) { return v.State, nil })
 		if err != nil || o.owner != "" && s.Access.Owner != o.owner {
 			continue
 		}
@@ -160,15 +158,6 @@ func (o otherTasks) changed(ctx context.Context, since int64, files map[string]s
 		}
 	}
 	return out
-}
-
-func (e *Engine) folded(ctx context.Context, ref store.Ref) (*task.State, error) {
-	log, err := e.store.Follow(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	return fold.To(ctx, log, math.MaxUint64)
 }
 
 // leftAs reports whether a task's newest record of a file shows that the agent, or a command that it ran, left the
