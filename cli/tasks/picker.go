@@ -297,20 +297,8 @@ func Welcome(app *app.App, cmd *cobra.Command) error {
 	if err != nil || next == nil {
 		return err
 	}
-	return again(cmd, next)
-}
-
-// again runs another command line of the program, as if the user had typed it.
-func again(cmd *cobra.Command, line []string) error {
-	sub, args, err := cmd.Root().Find(line)
-	if err == nil {
-		err = sub.ParseFlags(args)
-	}
-	if err != nil {
-		return err
-	}
-	sub.SetContext(cmd.Context())
-	return sub.RunE(sub, sub.Flags().Args())
+	cmd.Root().SetArgs(next) // as if the user had typed it; the global flags keep their values
+	return cmd.Root().ExecuteContext(cmd.Context())
 }
 
 // picks lets a person choose the task for a command line that names none.
