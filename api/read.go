@@ -267,14 +267,11 @@ func CostsBelow(tasks []Summary, depths []int) []*money.USD {
 		if i+1 == len(tasks) || depths[i+1] <= depths[i] {
 			continue
 		}
-		for j := i; j < len(tasks) && (j == i || depths[j] > depths[i]); j++ {
-			if c := tasks[j].Usage.Cost; c != nil {
-				if out[i] == nil {
-					out[i] = new(money.USD)
-				}
-				*out[i] += *c
-			}
+		sum := tasks[i].Usage
+		for j := i + 1; j < len(tasks) && depths[j] > depths[i]; j++ {
+			sum = sum.Plus(tasks[j].Usage)
 		}
+		out[i] = sum.Cost
 	}
 	return out
 }

@@ -147,7 +147,13 @@ func encode(w io.Writer, v any) error {
 func Printed(err error) error { return api.Failed(err, "print the result") }
 
 // PrintJSON prints a document to stdout.
-func (a *App) PrintJSON(v any) error { return encode(a.Out, v) }
+func (a *App) PrintJSON(v any) error {
+	out := a.Out
+	if a.OutTTY && !a.Flags.JSON { // with --json, Output makes everything safe for the terminal
+		out = redact.TerminalJSON(out)
+	}
+	return encode(out, v)
+}
 
 // Show prints a document to stdout: as JSON with --json, else by show.
 func Show[T any](a *App, doc T, show func(T) error) error {

@@ -2,14 +2,11 @@ package running
 
 import (
 	"cmp"
-	"encoding/json"
 	"strings"
 
-	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/redact"
 )
 
 // document is what --output json prints: how a run ended.
@@ -55,17 +52,6 @@ func (w *Watcher) end(o engine.Outcome) document {
 		}
 	}
 	return d
-}
-
-// printEnd prints the document to stdout.
-func (a *commands) printEnd(d document) error {
-	out := a.Out
-	if a.OutTTY {
-		out = redact.TerminalJSON(a.Out)
-	}
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	return app.Printed(enc.Encode(d))
 }
 
 // providerOf returns the address of a provider in this user's settings, and the origin of its key.

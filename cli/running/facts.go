@@ -17,6 +17,7 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/money"
 )
 
 // Facts describe what the next request of a chat uses: provider, model, mode, folder. They come from this user's
@@ -38,9 +39,7 @@ func (d *chatBackend) Facts(ctx context.Context, task string, n api.NewTask, aga
 		if address = again.BaseURL; f.Model == "" && again.Provider == "" && again.Profile == "" {
 			f.Model, f.Window = t.Model, t.ContextWindow
 		}
-		if t.Usage.Cost != nil {
-			f.Cost = *t.Usage.Cost
-		}
+		f.Cost = money.USD(t.Usage.Micros())
 	}
 	f.Branch = branchOf(f.Folder)
 	d.mu.Lock()

@@ -404,7 +404,7 @@ func (a *commands) concluded(in *Watcher, outcome engine.Outcome, err error) err
 		return err
 	}
 	if a.document {
-		if err := a.printEnd(in.end(outcome)); err != nil {
+		if err := a.PrintJSON(in.end(outcome)); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -111,15 +110,12 @@ func byWorkspace(items []api.Summary) (groups [][]api.Summary) {
 // grouped prints a table for each folder, below a line with its sums.
 func (a *commands) grouped(items []api.Summary, tree bool, got app.Listed) error {
 	for i, group := range byWorkspace(items) {
-		var cost *money.USD
+		var sum api.Usage
 		for _, t := range group {
-			if t.Usage.Cost != nil {
-				cost = cmp.Or(cost, new(money.USD))
-				*cost += *t.Usage.Cost
-			}
+			sum = sum.Plus(t.Usage)
 		}
 		name := cmp.Or(display.OneLine(group[0].Workspace), "(no folder)")
-		line := fmt.Sprintf("%s  %s, %s", name, api.Plural(len(group), "task"), a.Dollars(cost))
+		line := fmt.Sprintf("%s  %s, %s", name, api.Plural(len(group), "task"), a.Dollars(sum.Cost))
 		line = strings.Repeat("\n", min(i, 1)) + a.OutStyle().Paint(view.Head, line) + "\n"
 		if _, err := io.WriteString(a.Out, line); err != nil {
 			return fmt.Errorf("print the list: %w", err)
