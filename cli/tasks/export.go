@@ -130,7 +130,7 @@ type exporter struct {
 	ctx     context.Context // which shows progress
 	flags   exportFlags
 	refs    []chosen
-	known   [][2]string    // the ids and folders of all tasks; the export writes nothing into these folders
+	known   []api.Name     // all tasks; the export writes nothing into their folders
 	options export.Options // of the index page
 	file    string         // the one file to write; "" = stdout, when folder is "" too
 	folder  string         // the folder to write into
@@ -178,12 +178,7 @@ func (x *exporter) find(ctx context.Context, c *client.Client, ids []string) err
 			x.refs = append(x.refs, chosen{t, id})
 		}
 	}
-	for _, one := range all.Items {
-		x.known = append(x.known, [2]string{one.ID, one.Path})
-		if one.Journal != "" {
-			x.known = append(x.known, [2]string{one.ID, one.Journal})
-		}
-	}
+	x.known = all.Items
 	return x.aim()
 }
 
@@ -508,11 +503,12 @@ func (x *exporter) outside(path string) error {
 		}
 	}
 	for _, task := range x.known {
-		id, dir := task[0], task[1]
-		for _, info := range above[filepath.Base(dir)] {
-			if own, err := os.Stat(dir); err == nil && os.SameFile(own, info) {
-				return failure.Usage("export to "+path, "it is in the folder of task "+id+", which exporting must not change",
-					"roost export ID -o another place")
+		for _, dir := range []string{task.Path, task.Journal} { // most have their journal in the same folder: "" then
+			for _, info := range above[filepath.Base(dir)] {
+				if own, err := os.Stat(dir); err == nil && os.SameFile(own, info) {
+					return failure.Usage("export to "+path, "it is in the folder of task "+task.ID+", which exporting must not change",
+						"roost export ID -o another place")
+				}
 			}
 		}
 	}
