@@ -174,11 +174,14 @@ func (a *commands) mcpLogin(ctx context.Context, dir, name string) error {
 		return f
 	}
 	stop := a.StopperWith(ctx, func() {})
-	err = logins.Login(stop.Ctx, s, root, a.Env, func(ctx context.Context, p mcp.LoginPage) error { return a.openLogin(ctx, name, p) })
+	err = logins.Login(stop.Ctx, s, root, a.Env, func(ctx context.Context, p mcp.LoginPage) error {
+		return a.openLogin(ctx, name, p)
+	})
 	stop.Undo()
 	switch {
 	case err != nil && stop.Exit() != 0:
-		return failure.New(stop.Exit(), "cancelled", what, "it was stopped; nothing was kept", "roost mcp login "+failure.ShellWord(name))
+		return failure.New(stop.Exit(), "cancelled", what, "it was stopped; nothing was kept",
+			"roost mcp login "+failure.ShellWord(name))
 	case errors.Is(err, mcp.ErrNoLogin):
 		a.Say("%s answers without a log-in", display.OneLine(name))
 		return nil
