@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
@@ -67,11 +66,6 @@ var PlainTypography = strings.NewReplacer(
 // NormalLine returns a line without typography, with runs of blanks made one, and without blanks at the ends.
 func NormalLine(s string) string {
 	return strings.Join(strings.FieldsFunc(PlainTypography.Replace(s), IsSpace), " ")
-}
-
-// JoinNormal returns NormalLine of a whole text, given its lines after NormalLine.
-func JoinNormal(lines []string) string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return l == "" }), " ")
 }
 
 // MaxLine is the length up to which a line is shown, in UTF-16 code units.

@@ -73,15 +73,6 @@ func TestNormalLines(t *testing.T) {
 		if NormalLine(once) != once {
 			r.Fatalf("%q becomes %q and then %q", s, once, NormalLine(once))
 		}
-		// A text is the same whether its lines are joined before or after.
-		lines := strings.Split(strings.ReplaceAll(s, "a", "\n"), "\n")
-		normal := make([]string, len(lines))
-		for i, l := range lines {
-			normal[i] = NormalLine(l)
-		}
-		if got, want := JoinNormal(normal), NormalLine(strings.Join(lines, "\n")); got != want {
-			r.Fatalf("%q: %q, want %q", lines, got, want)
-		}
 	})
 }
 

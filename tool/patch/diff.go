@@ -27,9 +27,9 @@ const (
 // margin is the number of lines before and after its line hint in which a block is searched.
 const margin = 40
 
-// workBudget bounds the search for the nearest text to a block that has no match, in words of the distance table. The
-// search only serves the error message.
-const workBudget = 128 << 20
+// workBudget bounds the search for the nearest texts to the blocks of a diff that have no match, in words of distance
+// tables. The search only serves the error messages.
+const workBudget = 256 << 20
 
 // BlockFailure is a block that was not applied: its reason, and a message for the model.
 type BlockFailure struct {
@@ -62,6 +62,9 @@ func ApplyDiff(ctx context.Context, text, diff string, threshold float64) (DiffR
 	res := DiffResult{}
 	d := newDocument(linetext.SplitLines(text))
 	d.ends = lineEnds(text)
+	if threshold == Exact {
+		d.budget = workBudget
+	}
 	for _, b := range blocks {
 		fail, err := d.apply(ctx, b, threshold)
 		if err != nil {
@@ -79,19 +82,28 @@ func ApplyDiff(ctx context.Context, text, diff string, threshold float64) (DiffR
 	return res, nil, nil
 }
 
-// document is the text while it is changed, together with its normalised lines.
+// document is the text while it is changed, together with its normal form.
 type document struct {
 	lines  []string
-	normal []string
+	normal []uint16 // the lines in their normal form, each with a blank after it, without those that are blank
+	begins []int    // of each line in normal, and the end of the last one
 	ends   []string // of each line: "\n", "\r\n", "" for the last; nil for a document that is only searched
 	moves  []move   // of the lines below each block that was applied, in the order of work
+	budget int64    // what is left for similarityAt
 }
 
 // move is the number of lines that a block adds at a line.
 type move struct{ at, by int }
 
 func newDocument(lines []string) *document {
-	return &document{lines: lines, normal: api.Each(lines, linetext.NormalLine)}
+	d := &document{lines: lines, begins: make([]int, 1, len(lines)+1), budget: math.MaxInt64}
+	for _, l := range lines {
+		if l = linetext.NormalLine(l); l != "" {
+			d.normal = append(d.normal, terminal.UTF16(l+" ")...)
+		}
+		d.begins = append(d.begins, len(d.normal))
+	}
+	return d
 }
 
 func (d *document) apply(ctx context.Context, b Block, threshold float64) (*BlockFailure, error) {
@@ -134,7 +146,7 @@ func (d *document) apply(ctx context.Context, b Block, threshold float64) (*Bloc
 		}
 	}
 	if at < 0 {
-		if at, score, ties, err = d.find(ctx, searchLines, start, lo, hi, threshold); err != nil {
+		if at, score, ties, err = d.find(ctx, searchLines, start, lo, hi); err != nil {
 			return nil, err
 		}
 	}
@@ -143,7 +155,7 @@ func (d *document) apply(ctx context.Context, b Block, threshold float64) (*Bloc
 		bareLines := linesOf(bare)
 		bareAt, bareScore := -1, 0.0
 		if bare != search && len(bareLines) > 0 {
-			if bareAt, bareScore, ties, err = d.find(ctx, bareLines, start, lo, hi, threshold); err != nil {
+			if bareAt, bareScore, ties, err = d.find(ctx, bareLines, start, lo, hi); err != nil {
 				return nil, err
 			}
 		}
@@ -193,86 +205,100 @@ func (d *document) splice(at, n int, fresh []string) {
 	if len(ends) > 0 {
 		ends[len(ends)-1] = ""
 	}
-	moves := append(d.moves, move{at, len(fresh) - n})
-	*d = *newDocument(slices.Concat(d.lines[:at], fresh, d.lines[at+n:]))
-	d.ends, d.moves = ends, moves
+	f := newDocument(fresh)
+	from, to := d.begins[at], d.begins[at+n]
+	d.normal = slices.Concat(d.normal[:from], f.normal, d.normal[to:])
+	shift := func(begins []int, by int) []int { return api.Each(begins, func(i int) int { return i + by }) }
+	d.begins = slices.Concat(d.begins[:at], shift(f.begins[:len(fresh)], from), shift(d.begins[at+n:], from+len(f.normal)-to))
+	d.lines = slices.Concat(d.lines[:at], fresh, d.lines[at+n:])
+	d.ends, d.moves = ends, append(d.moves, move{at, len(fresh) - n})
 }
 
 // needle is the searched text, prepared once.
 type needle struct {
 	lines  []string
-	normal string
-	wide   []uint16
+	normal []uint16
+	masks  map[uint16][]uint64 // of distance: the places of each unit in normal, as bits
 }
 
-func newNeedle(lines []string) needle {
-	n := needle{lines: lines, normal: linetext.NormalLine(strings.Join(lines, "\n"))}
-	n.wide = terminal.UTF16(n.normal)
-	return n
+func newNeedle(lines []string) *needle {
+	return &needle{lines: lines, normal: newDocument(lines).normalText(0, len(lines))}
 }
 
-// find looks for the most similar place in [lo, hi), outwards from line start, or from the middle for 0.
-// ties counts the places that fit equally well among those with a full score.
-func (d *document) find(ctx context.Context, lines []string, start, lo, hi int, threshold float64) (at int, score float64, ties int, err error) {
+// find looks for an equal place in [lo, hi), otherwise for the most similar one, outwards from line start, or from the
+// middle for 0. ties counts the places that fit equally well among those with a full score.
+func (d *document) find(ctx context.Context, lines []string, start, lo, hi int) (at int, score float64, ties int, err error) {
 	n := newNeedle(lines)
-	at = -1
-	left := cmp.Or(start, (lo+hi)/2+1) - 1
-	right := left + 1
-	atExact, exact := -1, 0
-	budget := int64(workBudget)
-	try := func(i int) {
-		s := 0.0
-		if d.equalAt(i, n) {
-			s = 1
-			ties++
-			if d.exactAt(i, lines) {
-				if exact++; atExact < 0 {
-					atExact = i
-				}
+	middle := cmp.Or(start, (lo+hi)/2+1) - 1
+	outwards := func(try func(i int)) error {
+		for left, right := middle, middle+1; left >= lo || right <= hi-len(lines); left, right = left-1, right+1 {
+			if err := ctx.Err(); err != nil {
+				return err
 			}
-		} else if score < 1 && (threshold < 1 || budget > 0) {
-			s = d.similarityAt(i, n, score)
-			budget -= int64(len(n.wide)) * int64(len(n.wide)) / 64
-		}
-		if s > score {
-			at, score = i, s
-		}
-	}
-	for left >= lo || right <= hi-len(lines) {
-		if err := ctx.Err(); err != nil {
-			return -1, 0, 0, err
-		}
-		if left >= lo {
-			if left < len(d.lines) {
+			if left >= lo && left < len(d.lines) {
 				try(left)
 			}
-			left--
+			if right <= hi-len(lines) {
+				try(right)
+			}
 		}
-		if right <= hi-len(lines) {
-			try(right)
-			right++
-		}
+		return nil
 	}
-	if atExact >= 0 && score == 1 {
+	at = -1
+	atExact, exact := -1, 0
+	err = outwards(func(i int) {
+		if !d.equalAt(i, n) {
+			return
+		}
+		if ties++; ties == 1 {
+			at = i
+		}
+		if d.exactAt(i, lines) {
+			if exact++; exact == 1 {
+				atExact = i
+			}
+		}
+	})
+	switch {
+	case err != nil:
+	case exact > 0:
 		return atExact, 1, exact, nil
+	case ties > 0:
+		return at, 1, ties, nil
+	default:
+		err = outwards(func(i int) {
+			if s := d.similarityAt(i, n, score); s > score {
+				at, score = i, s
+			}
+		})
 	}
-	return at, score, ties, nil
+	return at, score, 0, err
 }
 
 // normalText returns the normal text of n lines from line i on, or of fewer at the end of the document.
-func (d *document) normalText(i, n int) string {
-	return linetext.JoinNormal(d.normal[i:min(i+n, len(d.normal))])
+func (d *document) normalText(i, n int) []uint16 {
+	from, to := d.begins[i], d.begins[min(i+n, len(d.lines))]
+	return d.normal[from:max(from, to-1)]
 }
 
-func (d *document) equalAt(i int, n needle) bool {
-	return strings.HasPrefix(n.normal, d.normal[i]) && d.normalText(i, len(n.lines)) == n.normal
+func (d *document) equalAt(i int, n *needle) bool {
+	return slices.Equal(d.normalText(i, len(n.lines)), n.normal)
 }
 
-func (d *document) similarityAt(i int, n needle, atLeast float64) float64 {
+// similarityAt returns 1 for a place with an equal text and less, down to 0, for others. If the value cannot exceed
+// atLeast, or the budget is too small, it returns 0 without computing it.
+func (d *document) similarityAt(i int, n *needle, atLeast float64) float64 {
 	if d.equalAt(i, n) {
 		return 1
 	}
-	return similarity(terminal.UTF16(d.normalText(i, len(n.lines))), n.wide, atLeast)
+	text := d.normalText(i, len(n.lines))
+	shorter, longer := min(len(text), len(n.normal)), max(len(text), len(n.normal))
+	cost := int64(longer) * int64(len(n.normal)/64+24) // a unit costs about 24 words by itself
+	if float64(shorter)/float64(longer) <= atLeast || cost > d.budget {
+		return 0
+	}
+	d.budget -= cost
+	return 1 - float64(n.distance(text))/float64(longer)
 }
 
 func (d *document) exactAt(i int, lines []string) bool {
@@ -307,8 +333,11 @@ func (d *document) noMatch(start int, search []string, at int, score, threshold 
 		where = fmt.Sprintf(" near line %d", start)
 	}
 	var msg strings.Builder
-	fmt.Fprintf(&msg, "The search part was not found%s (best place is %d%% similar, %d%% is needed). Read the file again and "+
-		"copy its lines exactly.\n\nSearch part:\n%s\n", where, int(score*100), int(threshold*100), strings.Join(search, "\n"))
+	if at >= 0 {
+		where += fmt.Sprintf(" (best place is %d%% similar, %d%% is needed)", int(score*100), int(threshold*100))
+	}
+	fmt.Fprintf(&msg, "The search part was not found%s. Read the file again and copy its lines exactly.\n\nSearch part:\n%s\n",
+		where, strings.Join(search, "\n"))
 	if at >= 0 {
 		fmt.Fprintf(&msg, "\nMost similar place:\n%s\n", linetext.Numbered(d.lines[at:min(at+len(search), len(d.lines))], at+1))
 	}
@@ -545,40 +574,28 @@ func allNumbered(s string) bool {
 
 // distance returns the Levenshtein distance in UTF-16 code units, by Myers' bit vectors in blocks of 64: a column of
 // the table costs one machine word per 64 units instead of 64 cells.
-func distance(a, b []uint16) int {
-	if len(a) < len(b) {
-		a, b = b, a
+func (n *needle) distance(text []uint16) int {
+	if len(n.normal) == 0 {
+		return len(text)
 	}
-	// Ends in common change nothing, and are most of it in near misses.
-	for len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	for len(b) > 0 && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	if len(b) == 0 {
-		return len(a)
-	}
-	words := (len(b) + 63) / 64
-	masks := map[uint16][]uint64{}
-	for i, c := range b {
-		m := masks[c]
-		if m == nil {
-			m = make([]uint64, words)
-			masks[c] = m
+	words := (len(n.normal) + 63) / 64
+	if n.masks == nil {
+		n.masks = map[uint16][]uint64{}
+		for i, c := range n.normal {
+			if n.masks[c] == nil {
+				n.masks[c] = make([]uint64, words)
+			}
+			n.masks[c][i/64] |= 1 << (i % 64)
 		}
-		m[i/64] |= 1 << (i % 64)
 	}
-	none := make([]uint64, words)
-	vp := make([]uint64, words)
-	vn := make([]uint64, words)
+	none, vp, vn := make([]uint64, words), make([]uint64, words), make([]uint64, words)
 	for i := range vp {
 		vp[i] = ^uint64(0)
 	}
-	score := len(b)
-	last := uint64(1) << ((len(b) - 1) % 64)
-	for _, c := range a {
-		m := masks[c]
+	score := len(n.normal)
+	last := uint64(1) << ((len(n.normal) - 1) % 64)
+	for _, c := range text {
+		m := n.masks[c]
 		if m == nil {
 			m = none
 		}
@@ -609,18 +626,4 @@ func distance(a, b []uint16) int {
 		}
 	}
 	return score
-}
-
-// similarity returns 1 for equal texts and less, down to 0, for others; it compares normalised texts. When the value
-// cannot exceed atLeast it returns 0 without computing it.
-func similarity(a, b []uint16, atLeast float64) float64 {
-	longer := max(len(a), len(b))
-	if longer == 0 {
-		return 1
-	}
-	gap := max(len(a), len(b)) - min(len(a), len(b))
-	if 1-float64(gap)/float64(longer) <= atLeast {
-		return 0
-	}
-	return 1 - float64(distance(a, b))/float64(longer)
 }

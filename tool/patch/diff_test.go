@@ -7,12 +7,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace/terminal"
 )
+
+func distance(a, b []uint16) int { return (&needle{normal: b}).distance(a) }
 
 // slowDistance is the textbook table.
 func slowDistance(a, b []uint16) int {
@@ -126,6 +129,32 @@ func TestApplyDiffIsBounded(t *testing.T) {
 	}
 }
 
+// The search for the nearest texts is bounded for a diff, not for each of its blocks.
+func TestManyBlocksThatFitNowhereCostLittleMoreThanOne(t *testing.T) {
+	if testing.Short() {
+		t.Skip("does nothing at the same time, and is slow when watched for races")
+	}
+	var text strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&text, "func number%d(a int) { return compute(a, b, %d) }\n", i, i*i)
+	}
+	measure := func(blocks int) time.Duration {
+		block := diffBlock(0, strings.Repeat("func another(z string) { return render(x, y) }\n", 8)+"}", "x")
+		begun := time.Now()
+		res, bad, err := ApplyDiff(t.Context(), text.String(), strings.Repeat(block, blocks), Exact)
+		if bad != nil || err != nil || len(res.Failures) != blocks {
+			t.Fatalf("got %d failures, %v, %v, want %d failures", len(res.Failures), bad, err, blocks)
+		}
+		if first := res.Failures[0].Message; !strings.Contains(first, "% similar") || !strings.Contains(first, "Most similar place") {
+			t.Errorf("got %q, want the most similar place of the first block", first)
+		}
+		return time.Since(begun)
+	}
+	if one, many := measure(1), measure(100); many > 30*one {
+		t.Errorf("got %s for 100 blocks and %s for one, want at most 30 times as much", many, one)
+	}
+}
+
 func FuzzApplyDiff(f *testing.F) {
 	f.Add("a\r\nb\n", "<<<<<<< SEARCH\n:start_line:1\n-------\na\n=======\nc\n>>>>>>> REPLACE")
 	f.Add("1\n2\n3", "<<<<<<< SEARCH>\n\n1 | 1\n=======\n\n>>>>>>> REPLACE\n<<<<<<< SEARCH\n:start_line:99999999999999999999\n|  3\n=======\n\xff\n>>>>>>> REPLACE")
@@ -136,6 +165,27 @@ func FuzzApplyDiff(f *testing.F) {
 		}
 		if (bad != nil || got.Applied == 0) && got.Content != "" {
 			t.Errorf("failed and changed: %q", got.Content)
+		}
+	})
+}
+
+func TestNormalTextIsThatOfTheLines(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		line := rapid.StringMatching(`[a b\t“…\x{FEFF}]{0,5}`)
+		lines, fresh := rapid.SliceOfN(line, 1, 8).Draw(r, "lines"), rapid.SliceOfN(line, 0, 3).Draw(r, "fresh")
+		d := newDocument(slices.Clone(lines))
+		d.ends = slices.Repeat([]string{"\n"}, len(lines))
+		at := rapid.IntRange(0, len(lines)-1).Draw(r, "at")
+		n := rapid.IntRange(1, len(lines)-at).Draw(r, "count")
+		d.splice(at, n, fresh)
+		lines = slices.Replace(lines, at, at+n, fresh...)
+		for i := range lines {
+			for k := range len(lines) - i + 1 {
+				want := linetext.NormalLine(strings.Join(lines[i:i+k], "\n"))
+				if got := d.normalText(i, k); !slices.Equal(got, terminal.UTF16(want)) {
+					r.Fatalf("%d lines from line %d of %q: got %q, want %q", k, i, lines, string(utf16.Decode(got)), want)
+				}
+			}
 		}
 	})
 }
@@ -194,7 +244,7 @@ func TestSimilarity(t *testing.T) {
 	}{
 		{"", "", 0, 1}, {"abc", "abc", 0, 1}, {"abcd", "abce", 0, 0.75}, {"abc", "", 0, 0}, {"abcd", "ab", 0, 0.5}, {"abcd", "ab", 0.5, 0}, {"a", "xyz", 0, 0},
 	} {
-		if got := similarity(terminal.UTF16(tt.a), terminal.UTF16(tt.b), tt.atLeast); got != tt.want {
+		if got := newDocument([]string{tt.a}).similarityAt(0, newNeedle([]string{tt.b}), tt.atLeast); got != tt.want {
 			t.Errorf("%q and %q: %v, want %v", tt.a, tt.b, got, tt.want)
 		}
 	}
