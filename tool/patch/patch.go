@@ -260,22 +260,42 @@ func (f *patchedText) seek(want []string, start int, atEnd bool) int {
 	if len(want) == 0 {
 		return start
 	}
-	last := len(f.lines) - len(want)
-	if last < 0 {
-		return -1
-	}
 	if atEnd {
-		start = last
+		start = len(f.lines) - len(want)
+	}
+	if start < 0 {
+		return -1
 	}
 	for n, form := range lineForms {
 		if f.forms[n] == nil {
 			f.forms[n] = api.Each(f.lines, func(l fileLine) string { return form(l.text) })
 		}
 		sought := api.Each(want, func(l string) string { return form(strings.TrimSuffix(l, "\r")) })
-		for i := start; i <= last; i++ {
-			if slices.Equal(f.forms[n][i:i+len(want)], sought) {
-				return i
-			}
+		if i := indexOf(f.forms[n][start:], sought); i >= 0 {
+			return start + i
+		}
+	}
+	return -1
+}
+
+// indexOf returns the first place of wanted lines in lines, -1 if there is none. It compares at most two lines for
+// each of them (Knuth, Morris and Pratt): a file may repeat its lines.
+func indexOf(lines, want []string) int {
+	retry := make([]int, len(want)+1) // how many lines before a difference begin the next attempt
+	retry[0] = -1
+	match := func(line string, n int) int {
+		for n >= 0 && line != want[n] {
+			n = retry[n]
+		}
+		return n + 1
+	}
+	for i := 1; i < len(want); i++ {
+		retry[i+1] = match(want[i], retry[i])
+	}
+	n := 0
+	for i, line := range lines {
+		if n = match(line, n); n == len(want) {
+			return i + 1 - n
 		}
 	}
 	return -1

@@ -2,8 +2,10 @@ package patch
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -218,6 +220,46 @@ func TestALargePatchEnds(t *testing.T) {
 	if _, _, err := ApplyChunks(ctx, old, chunks); err == nil {
 		t.Error("it went on")
 	}
+}
+
+// A search among lines that repeat takes time in proportion to them, not to their square.
+func TestALongChunkOfRepeatedLinesEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("does nothing at the same time, and is slow when watched for races")
+	}
+	measure := func(n int) time.Duration {
+		old := strings.Repeat("x\n", 5*n)
+		ops := append(slices.Repeat([]patchLine{{' ', "x"}}, n), patchLine{'-', "nowhere"})
+		best := time.Hour
+		for range 3 {
+			begun := time.Now()
+			if _, fail, err := ApplyChunks(t.Context(), old, []Chunk{{ops: ops}}); fail == nil || err != nil {
+				t.Fatalf("got %+v, %v, want lines that were not found", fail, err)
+			}
+			best = min(best, time.Since(begun))
+		}
+		return best
+	}
+	if short, long := measure(3_000), measure(18_000); long > 18*short {
+		t.Errorf("got %s for 6 times as many lines as took %s, want at most 18 times as much", long, short)
+	}
+}
+
+func TestPlacesOfLines(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		line := rapid.SampledFrom([]string{"a", "b"})
+		lines, want := rapid.SliceOfN(line, 0, 20).Draw(r, "lines"), rapid.SliceOfN(line, 1, 6).Draw(r, "want")
+		place := 0
+		for place+len(want) <= len(lines) && !slices.Equal(lines[place:place+len(want)], want) {
+			place++
+		}
+		if place+len(want) > len(lines) {
+			place = -1
+		}
+		if got := indexOf(lines, want); got != place {
+			r.Fatalf("%q in %q: got %d, want %d", want, lines, got, place)
+		}
+	})
 }
 
 // patchOf writes a patch around sections.
