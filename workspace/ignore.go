@@ -19,19 +19,33 @@ import (
 // further down mean nothing.
 const IgnoreFile = ".rooignore"
 
-// maxIgnore bounds the rules file in bytes.
-const maxIgnore = 1 << 20
+// maxIgnore bounds the rules file in bytes, and maxAlike the rules with one tail: a name is compared with all of them.
+const (
+	maxIgnore = 1 << 20
+	maxAlike  = 20_000
+)
+
+// maxTail is the number of bytes at the end of a name by which rules are found.
+const maxTail = 32
 
 // Ignore is a compiled set of gitignore rules. The zero value and nil hide nothing. It is immutable.
-type Ignore struct{ rules []rule }
+type Ignore struct {
+	rules []rule
+	tails map[string][]int // the places in rules, by the last bytes of what follows a rule's last special character
+	fold  bool
+}
 
 // ParseIgnore compiles the text of a gitignore file. It cannot fail: a line that
 // makes no sense matches nothing, as in git. Unlike git, a bracket expression
 // cannot reach over a "/", and one character is a character, not a byte.
 func ParseIgnore(text string, foldCase bool) *Ignore {
-	ig := &Ignore{}
+	ig := &Ignore{tails: map[string][]int{}, fold: foldCase}
 	for line := range strings.SplitSeq(strings.TrimPrefix(text, "\ufeff"), "\n") {
 		if r, ok := parseRule(strings.TrimSuffix(line, "\r"), foldCase); ok {
+			name := r.segs[len(r.segs)-1]
+			tail := name[strings.LastIndexAny(name, `*?[]\`)+1:]
+			tail = tail[max(0, len(tail)-maxTail):]
+			ig.tails[tail] = append(ig.tails[tail], len(ig.rules))
 			ig.rules = append(ig.rules, r)
 		}
 	}
@@ -44,7 +58,7 @@ func (ig *Ignore) Hides(rel string, dir bool) bool {
 	if !ig.Any() {
 		return false
 	}
-	parts := splitPath(rel)
+	parts := ig.splitPath(rel)
 	for n := 1; n <= len(parts); n++ {
 		if ig.verdict(parts[:n], n < len(parts) || dir) > 0 {
 			return true
@@ -59,20 +73,29 @@ func (ig *Ignore) Decide(rel string, dir bool) int {
 	if ig == nil {
 		return 0
 	}
-	return ig.verdict(splitPath(rel), dir)
+	return ig.verdict(ig.splitPath(rel), dir)
 }
 
 func (ig *Ignore) verdict(parts []string, dir bool) int {
-	for i := len(ig.rules) - 1; i >= 0; i-- {
-		switch r := &ig.rules[i]; {
-		case !r.match(parts, dir):
-		case r.negate:
-			return -1
-		default:
-			return 1
+	if len(parts) == 0 {
+		return 0
+	}
+	name, last := parts[len(parts)-1], -1
+	for n := max(0, len(name)-maxTail); n <= len(name); n++ {
+		for _, i := range slices.Backward(ig.tails[name[n:]]) {
+			if i < last || ig.rules[i].match(parts, dir) {
+				last = max(i, last)
+				break
+			}
 		}
 	}
-	return 0
+	switch {
+	case last < 0:
+		return 0
+	case ig.rules[last].negate:
+		return -1
+	}
+	return 1
 }
 
 // Ignore returns the rules that .rooignore holds on disk now. Without the file, or with an empty one, there are no
@@ -109,7 +132,13 @@ func (w *Workspace) ignore() (*Ignore, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.rules == nil || w.rulesText != string(text) {
-		w.rules, w.rulesText = ParseIgnore(string(text)+"\n"+IgnoreFile, true), string(text)
+		rules := ParseIgnore(string(text)+"\n"+IgnoreFile, true)
+		for _, places := range rules.tails {
+			if len(places) > maxAlike {
+				return nil, fmt.Errorf("more than %d of its rules end alike", maxAlike)
+			}
+		}
+		w.rules, w.rulesText = rules, string(text)
 	}
 	return w.rules, nil
 }
@@ -124,21 +153,22 @@ type rule struct {
 	segs    []string // patterns of path.Match for the names between slashes; anyNames = any number of names
 	negate  bool
 	dirOnly bool
-	fold    bool
 }
 
 const anyNames = "**"
 
-func splitPath(rel string) []string {
-	rel = strings.TrimSuffix(rel, "/")
-	if rel == "" {
+// splitPath returns the names of a path, as rules are compared with them.
+func (ig *Ignore) splitPath(rel string) []string {
+	if ig.fold {
+		rel = strings.Map(foldRune, rel)
+	}
+	if rel = strings.TrimSuffix(rel, "/"); rel == "" {
 		return nil
 	}
 	return strings.Split(rel, "/")
 }
 
-func parseRule(line string, fold bool) (rule, bool) {
-	r := rule{fold: fold}
+func parseRule(line string, fold bool) (r rule, ok bool) {
 	if strings.HasPrefix(line, "#") {
 		return r, false
 	}
@@ -236,7 +266,7 @@ func (r *rule) match(parts []string, dir bool) bool {
 			backP, backS = p, s-1
 			continue
 		}
-		if s < len(r.segs) && matchSegment(r.segs[s], parts[p], r.fold) {
+		if s < len(r.segs) && matchSegment(r.segs[s], parts[p]) {
 			p++
 			s++
 			continue
@@ -250,10 +280,7 @@ func (r *rule) match(parts []string, dir bool) bool {
 	return !slices.ContainsFunc(r.segs[s:], func(seg string) bool { return seg != anyNames })
 }
 
-func matchSegment(pattern, name string, fold bool) bool {
-	if fold {
-		name = strings.Map(foldRune, name)
-	}
+func matchSegment(pattern, name string) bool {
 	ok, _ := path.Match(pattern, name) // a pattern that cannot be used matches nothing
 	return ok
 }

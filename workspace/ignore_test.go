@@ -1,7 +1,9 @@
 package workspace
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +54,7 @@ func TestRulesThatCannotBeReadCloseEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := map[string]func() error{
+		"many alike":         func() error { fixture.WriteFile(t, name, strings.Repeat("*\n", maxAlike+1)); return nil },
 		"a folder":           func() error { return os.Mkdir(name, 0o700) },
 		"too large":          func() error { fixture.WriteFile(t, name, strings.Repeat("#\n", maxIgnore)); return nil },
 		"a link to a folder": func() error { return os.Symlink(root, name) },
@@ -190,6 +193,56 @@ func TestALongRuleAndADeepPath(t *testing.T) {
 	if rules.Hides(strings.Repeat("a/", 200)+"a", false) || time.Since(begun) > 20*time.Second {
 		t.Errorf("got an answer after %s, want that nothing is hidden, within 20 s", time.Since(begun))
 	}
+}
+
+// Rules that end in other names cost a path nothing: a file of many rules may come with a repository.
+func TestManyRulesCostAPathLittleMoreThanFew(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about one goroutine, and the race detector takes ten times as long")
+	}
+	for _, form := range []string{"%05dx", "*%05d", "?[a-z]*.%05d", "/a/%05d/", "**/q/**/%05d"} {
+		measure := func(count int) time.Duration {
+			var text strings.Builder
+			for i := range count {
+				fmt.Fprintf(&text, form+"\n", i)
+			}
+			rules := ParseIgnore(text.String(), true)
+			best := time.Hour
+			for range 3 {
+				begun := time.Now()
+				for range 50 {
+					if rules.Hides("a/q/source/index.txt", false) {
+						t.Fatalf("%s: got a file that is hidden, want one that is not", form)
+					}
+				}
+				best = min(best, time.Since(begun))
+			}
+			return best
+		}
+		if few, many := measure(20), measure(20_000); many > 100*few {
+			t.Errorf("%s: got %s for 20,000 rules and %s for 20, want at most 100 times as much", form, many, few)
+		}
+	}
+}
+
+// The rule that decides is the last one that names a path, however rules end.
+func TestTheLastRuleDecides(t *testing.T) {
+	long := strings.Repeat("é", maxTail)
+	rapid.Check(t, func(r *rapid.T) {
+		name := rapid.SampledFrom([]string{"ab", "aab", "b", "", "a/b", "b/ab", long + "b", "x" + long})
+		form := rapid.SampledFrom([]string{"%s", "*%s", "a*%s", "?%s", "[ab]%s", "%s*", "**/%s", "/%s", "%s/", "a/**/%s", `\%s`, "%s/**"})
+		lines := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) string {
+			return rapid.SampledFrom([]string{"", "!"}).Draw(r, "again") + fmt.Sprintf(form.Draw(r, "form"), name.Draw(r, "name"))
+		}), 1, 6).Draw(r, "lines")
+		path, dir := name.Draw(r, "path"), rapid.Bool().Draw(r, "dir")
+		want := 0
+		for _, line := range lines {
+			want = cmp.Or(ParseIgnore(line, true).Decide(path, dir), want)
+		}
+		if got := ParseIgnore(strings.Join(lines, "\n"), true).Decide(path, dir); got != want {
+			r.Fatalf("%q of %q: got %d, want %d", path, lines, got, want)
+		}
+	})
 }
 
 // A line of shell is cut into words without losing any: a word that is there in
