@@ -260,22 +260,16 @@ type Mention struct {
 	Path    string // of a file: without the first "/", blanks unescaped
 }
 
-// blanks are the blanks of ECMAScript, as a part of a class. body is a path or the rest of an address, as short as possible:
-// a backslash belongs to it only before a blank.
-const (
-	blanks = `\t-\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}`
-	body   = `(?:[^\\` + blanks + `]|\\ )+?`
-)
-
 // mentionForm and slashForm match what follows the "@" of a mention and the "/" of a possible slash command.
 var (
-	mentionForm = lazyregexp.New(`^(/` + body + `|\w+://` + body + `|[0-9a-f]{7,40}|problems|git-changes|terminal)` +
-		`[.,;:!?]?(?:[` + blanks + `]|$)`)
-	slashForm = lazyregexp.New(`^([\w.-]+)(?:[` + blanks + `]|$)`)
+	mentionForm = lazyregexp.New(`(?s)^(/.+?|\w+://.+?|[0-9a-f]{7,40}|problems|git-changes|terminal)[.,;:!?]?$`)
+	slashForm   = lazyregexp.New(`^([\w.-]+)$`)
 )
 
-// find returns where a sign and the group of a form after it are in a text, in order: at the beginning, or after a blank.
+// find returns where a sign and the group of a form after it are in a text, in order: at the beginning, or after a
+// blank. The form describes what follows the sign up to a blank, or the end; a backslash escapes a blank.
 func find(text string, sign byte, form *regexp.Regexp) (places [][2]int) {
+	end := 0 // of the stretch without blanks that holds the sign: looked for once, as escaped blanks may hold many signs
 	for at := 0; at < len(text); at++ {
 		next := strings.IndexByte(text[at:], sign)
 		if next < 0 {
@@ -285,12 +279,27 @@ func find(text string, sign byte, form *regexp.Regexp) (places [][2]int) {
 		if before, _ := utf8.DecodeLastRuneInString(text[:at]); at > 0 && !linetext.IsSpace(before) {
 			continue
 		}
-		if group := form.FindStringSubmatchIndex(text[at+1:]); group != nil {
+		if at >= end {
+			end = at + stretch(text[at:])
+		}
+		if strings.HasPrefix(text[end:], `\`) {
+			at = end
+		} else if group := form.FindStringSubmatchIndex(text[at+1 : end]); group != nil {
 			places = append(places, [2]int{at, at + 1 + group[3]})
 			at += group[3]
 		}
 	}
 	return places
+}
+
+// stretch returns where a text has its first blank without a backslash before it, or backslash without a blank behind it.
+func stretch(text string) int {
+	for i, r := range text {
+		if r == '\\' && !strings.HasPrefix(text[i+1:], " ") || linetext.IsSpace(r) && !strings.HasSuffix(text[:i], `\`) {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // Scan finds the mentions of a text, in order. An "@" counts at the beginning and after a blank. A mention ends

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/dlclark/regexp2/v2"
@@ -21,6 +22,8 @@ func TestScan(t *testing.T) {
 		`@/with\ a\ blank.txt.`:            `file /with\ a\ blank.txt`,
 		`@/a\b`:                            "",
 		`@/ends\`:                          "",
+		`@/a\ @/b\x @/c\ @/d`:              `file /c\ @/d`,
+		`@/a\\ @/b @c\ @/d`:                "file /b|file /d",
 		"(@/a)":                            "",
 		"mail me@example.org":              "",
 		"@@/a":                             "",
@@ -47,6 +50,25 @@ func TestScan(t *testing.T) {
 		if d := cmp.Diff(want, strings.Join(got, "|")); d != "" {
 			t.Errorf("%q: got %s, want d = \"\"", text, d)
 		}
+	}
+}
+
+// A text of paths that have no end is scanned in time in proportion to its length.
+func TestManyPathsWithoutAnEndAreScannedSoon(t *testing.T) {
+	measure := func(count int) time.Duration {
+		text := strings.Repeat(`@/a\ `, count) + `\x`
+		best := time.Hour
+		for range 3 {
+			begun := time.Now()
+			if got := Scan(text); len(got) > 0 {
+				t.Fatalf("got %+v, want no mention", got)
+			}
+			best = min(best, time.Since(begun))
+		}
+		return best
+	}
+	if short, long := measure(1_000), measure(8_000); long > 60*short {
+		t.Errorf("got %s for 8 times as many paths as took %s, want at most 60 times as much", long, short)
 	}
 }
 
