@@ -221,7 +221,7 @@ func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Proble
 		}
 		if a.about != (service.Task{}) {
 			_, _, held := a.about.Holder(a.Context())
-			a.released = !held
+			a.released = !held && !a.about.HeldHere(a.Context()) // inTurn has waited for this process
 		}
 	}
 	if s.toWorkspace(w, a, err) {

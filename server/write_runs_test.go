@@ -167,8 +167,12 @@ func TestATaskHasOneRun(t *testing.T) {
 	if !p.Retryable || !strings.Contains(strings.Join(p.Suggestions, " "), "messages") {
 		t.Errorf(`got %+v, want p.Retryable and strings.Contains(strings.Join(p.Suggestions, " "), "messages")`, p)
 	}
+	begun := time.Now()
 	g.denied(409, "task_busy", "PATCH", "/v1/tasks/"+r.Task, `{"title":"x"}`)
 	g.denied(409, "task_busy", "DELETE", "/v1/tasks/"+r.Task, "")
+	if took := time.Since(begun); took > changeWait {
+		t.Errorf("got refusals after %s, want them without a wait for the run, which goes on", took)
+	}
 	var sent api.Sent
 	g.did(202, &sent, "POST", "/v1/tasks/"+r.Task+"/messages", `{"text":"more"}`, keyHeader+": m")
 	if sent.Delivered != "queued" || sent.Run != r.ID || sent.Input == "" {
