@@ -147,6 +147,29 @@ func TestRunsFromASnapshotAreThoseOfTheWholeLog(t *testing.T) {
 	})
 }
 
+// The runs are read on from a snapshot of a task that was rewound in the midst of its calls, also when it moves again.
+func TestRunsOfATaskThatMovesAgainAfterItsSnapshot(t *testing.T) {
+	for name, again := range map[string]task.Event{
+		"rewound again": task.Rewound{Why: "rewind", Hide: []task.Run64{{1, 1}}},
+		"undone":        task.Undone{Undoes: 2},
+	} {
+		w := tell(t, task.RunStarted{Run: "r"}, apiMessage(1, assistant("c1")), task.RunEnded{Run: "r", Outcome: "completed"})
+		w.then(task.Rewound{Why: "rewind", Hide: []task.Run64{{2, 2}}})
+		data, err := w.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone, err := task.RestoreRuns(data, w.src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.then(again)
+		if err := alone.Apply(w.src.log[len(w.src.log)-1]); err != nil || !cmp.Equal(alone.Run, w.Run) {
+			t.Errorf("%s: got run %+v, error %v, want run %+v", name, alone.Run, err, w.Run)
+		}
+	}
+}
+
 func TestARunThatWaitsInTheHistory(t *testing.T) {
 	w := tell(t, task.InputQueued{Input: "early"}, task.RunQueued{Run: "r"})
 	w.then(task.InputQueued{Input: "beside"}, task.RunStarted{Run: "r"}, api.QuestionOpened{Question: "q", Kind: "followup"})

@@ -87,6 +87,7 @@ func RestoreRuns(data []byte, src Source) (*State, error) {
 	if _, err := restoreRuns(data, s); err != nil {
 		return nil, err
 	}
+	s.Touched = nil // there are no calls that a branch could keep an outcome of
 	return s, nil
 }
 
