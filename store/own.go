@@ -116,7 +116,7 @@ func (s *Store) adoptOrTakeIn(ctx context.Context, o *Owned, folder *roofmt.Fold
 	if err := take(ctx, folder); err != nil {
 		return err
 	}
-	return errors.Join(t.addRows(ctx, folder), t.proj.Saw(folder, adopted))
+	return errors.Join(t.addRows(ctx, folder, 1), t.proj.Saw(folder, adopted))
 }
 
 // takeWith locks the journal and folds it. It creates a journal that does not exist, unless existing is set: the
@@ -246,7 +246,7 @@ func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Own
 // complete gives a fork what the files of its original lack: rows, and the labels that the original has in Roost. A kill may
 // have come after the adoption, so each call looks. A fork with actions of its own keeps its labels.
 func (t *Task) complete(ctx context.Context, folder *roofmt.Folder, from Ref) error {
-	if err := t.addRows(ctx, folder); err != nil || len(t.state.Actions.Done)+len(t.state.Actions.Undone) > 0 {
+	if err := t.addRows(ctx, folder, 1); err != nil || len(t.state.Actions.Done)+len(t.state.Actions.Undone) > 0 {
 		return err
 	}
 	marks, err := t.store.Overlay(ctx)

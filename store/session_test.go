@@ -2,13 +2,16 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
@@ -98,6 +101,46 @@ func TestASessionGoesOnAsAFork(t *testing.T) {
 	if v := view(t, s, id); len(v.State.API()) != 4 || v.Summary.Usage.TokensIn != 100 {
 		t.Errorf("got %+v, want len(v.State.API()) = 4 and v.Summary.Usage.TokensIn = 100", v.Summary)
 	}
+}
+
+// What Cline adds to a session that goes on as a fork gets rows too, while the fork has no others.
+func TestASessionThatGrowsGetsRows(t *testing.T) {
+	data, dir := clineData(t)
+	file := filepath.Join(dir, roofmt.TranscriptName(sessionID))
+	s := open(t, t.TempDir(), data)
+	s.opt.Rows = func(messages [][]byte) (list [][]byte) {
+		for i, m := range messages {
+			if ts := esjson.IntOf(m, "ts"); ts != 1776200000003 { // a result has no row
+				list = append(list, []byte(uiRow(i, fmt.Sprint(ts))))
+			}
+		}
+		return list
+	}
+	o := own(t, s, sessionID)
+	fork := o.Task.Ref
+	closeTask(t, o.Task)
+	grow := func(ts int) {
+		old := string(fixture.Must[[]byte](t)(os.ReadFile(file)))
+		row := fmt.Sprintf(`,{"role":"user","content":[{"type":"text","text":"more"}],"id":"m%d","ts":%d}]`, ts, ts)
+		write(t, dir, filepath.Base(file), strings.Replace(old, "\n  ]", row, 1)+"\n")
+	}
+	check := func(by Ref, api, ui int) {
+		t.Helper()
+		o := fixture.Must[*Owned](t)(s.Own(t.Context(), by))
+		if a, u := len(o.Task.State().API()), len(o.Task.State().UI()); a != api || u != ui {
+			t.Errorf("got %d messages and %d rows, want %d and %d", a, u, api, ui)
+		}
+		closeTask(t, o.Task)
+	}
+	original := foreignRef(t, s, sessionID)
+	check(original, 3, 2)
+	grow(1776200000004)
+	check(original, 4, 3)
+	check(fork, 4, 3)
+	write(t, dir, filepath.Base(file), strings.Replace(string(fixture.Must[[]byte](t)(os.ReadFile(file))), "]\n", "\n  ]\n", 1))
+	grow(1776200000005)
+	check(fork, 5, 4)
+	check(original, 5, 4)
 }
 
 // Where a session was begun its manifest says; else it follows from where the folder lies.

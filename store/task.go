@@ -253,17 +253,24 @@ func (t *Task) adopt(ctx context.Context, folder *roofmt.Folder) error {
 }
 
 // addRows gives a task that has only the model's history the rows of the user's, so far as these can be reconstructed.
-// Otherwise nothing would show what came before the rows that the next run adds.
-func (t *Task) addRows(ctx context.Context, folder *roofmt.Folder) error {
-	if !folder.UI.Lost() || len(t.state.UI()) > 0 || len(t.state.API()) == 0 || t.store.opt.Rows == nil {
+// Otherwise nothing would show what came before the rows that the next run adds. The messages before number next are
+// those that had their rows reconstructed before; a task that has other rows gets none.
+func (t *Task) addRows(ctx context.Context, folder *roofmt.Folder, next uint64) error {
+	all := t.state.API()
+	old := slices.IndexFunc(all, func(m *task.Message) bool { return m.ID >= next })
+	if have := len(t.state.UI()); !folder.UI.Lost() || t.store.opt.Rows == nil || old < 0 || (have > 0) != (old > 0) {
 		return nil
 	}
-	list, err := t.state.Raws(t.state.API())
+	list, err := t.state.Raws(all)
 	if err != nil {
 		return fmt.Errorf("task %s: reconstruct the user's history: %w", t.Ref.ID, err)
 	}
-	rows := t.store.opt.Rows(api.Each(list, func(raw json.RawMessage) []byte { return raw }))
-	for some := range slices.Chunk(rows, 100) { // a commit is bounded
+	raws := api.Each(list, func(raw json.RawMessage) []byte { return raw })
+	rows, known := t.store.opt.Rows(raws), len(t.store.opt.Rows(raws[:old]))
+	if known != len(t.state.UI()) {
+		return nil
+	}
+	for some := range slices.Chunk(rows[min(known, len(rows)):], 100) { // a commit is bounded
 		next := t.state.NextMessage()
 		var events []task.Event
 		for i, row := range some {
@@ -285,10 +292,13 @@ func (t *Task) takeIn(ctx context.Context, folder *roofmt.Folder) error {
 
 // takeInOriginal commits what the other tool added to the task that this one is a fork of.
 func (t *Task) takeInOriginal(ctx context.Context, folder *roofmt.Folder) error {
-	target := t.target(folder)
+	target, next := t.target(folder), t.state.NextMessage()
 	changes, err := target.TakeInOriginal(ctx, folder)
 	t.record(changes)
 	if err != nil || !slices.ContainsFunc(changes, func(c intake.Change) bool { return c.Event != nil }) {
+		return err
+	}
+	if err := t.addRows(ctx, folder, next); err != nil {
 		return err
 	}
 	t.store.withRow(folder)
