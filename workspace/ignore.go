@@ -266,10 +266,12 @@ func (r *rule) match(parts []string, dir bool) bool {
 			backP, backS = p, s-1
 			continue
 		}
-		if s < len(r.segs) && matchSegment(r.segs[s], parts[p]) {
-			p++
-			s++
-			continue
+		if s < len(r.segs) {
+			if ok, _ := path.Match(r.segs[s], parts[p]); ok { // a pattern that cannot be used matches nothing
+				p++
+				s++
+				continue
+			}
 		}
 		if backS < 0 {
 			return false
@@ -278,11 +280,6 @@ func (r *rule) match(parts []string, dir bool) bool {
 		p, s = backP, backS+1
 	}
 	return !slices.ContainsFunc(r.segs[s:], func(seg string) bool { return seg != anyNames })
-}
-
-func matchSegment(pattern, name string) bool {
-	ok, _ := path.Match(pattern, name) // a pattern that cannot be used matches nothing
-	return ok
 }
 
 // classPattern writes what follows "[", such as a-z], !x] or [:digit:]], for path.Match, and returns how many bytes it

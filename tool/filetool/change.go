@@ -241,13 +241,10 @@ const noFile = "/dev/null"
 
 // unified returns a unified diff with the headers from and to, "" when nothing differs.
 func unified(from, to, old, content string) string {
-	var why string
-	switch {
-	case !isText(old) || !isText(content):
+	why := "the file is too large for a diff"
+	if !isText(old) || !isText(content) {
 		why = "not text"
-	case len(old)+len(content) > maxDiff:
-		why = "the file is too large for a diff"
-	default:
+	} else if len(old)+len(content) <= maxDiff {
 		return udiff.Unified(from, to, old, content)
 	}
 	return fmt.Sprintf("--- %s\n+++ %s\n@@ %s: %d bytes before, %d after @@\n", from, to, why, len(old), len(content))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
@@ -366,22 +367,17 @@ func readReplace(env tool.Env, in tool.Input) (p workspace.Path, list []patch.Re
 }
 
 func operations(in tool.Input, steps []byte) ([]patch.Replacement, error) {
-	var list []patch.Replacement
-	for raw := range esjson.Array(steps) {
+	list, err := api.TryEach(slices.Collect(esjson.Array(steps)), func(raw []byte) (patch.Replacement, error) {
 		step, err := tool.ReadInput(in.Tool, raw)
 		if err != nil {
-			return nil, err
+			return patch.Replacement{}, err
 		}
-		one, err := replacement(step)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, one)
+		return replacement(step)
+	})
+	if err == nil && len(list) == 0 {
+		err = in.Wrong("the parameter \"operations\" is empty")
 	}
-	if len(list) == 0 {
-		return nil, in.Wrong("the parameter \"operations\" is empty")
-	}
-	return list, nil
+	return list, err
 }
 
 func replacement(in tool.Input) (r patch.Replacement, err error) {

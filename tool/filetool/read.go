@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -243,21 +244,16 @@ func (r request) first() int {
 // {path, start_line, end_line} and the XML text in args.
 func readRequests(in tool.Input) ([]request, error) {
 	if raw, ok := in.Raw("files"); ok && esjson.TypeOf(raw) == esjson.TypeArray {
-		var all []request
-		for f := range esjson.Array(raw) {
+		all, err := api.TryEach(slices.Collect(esjson.Array(raw)), func(f []byte) (request, error) {
 			if esjson.TypeOf(f) == esjson.TypeString {
 				f = esjson.ObjectOf("path", f)
 			}
-			r, err := readRequest(tool.Input{Tool: in.Tool, Object: f})
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, r)
+			return readRequest(tool.Input{Tool: in.Tool, Object: f})
+		})
+		if err == nil && len(all) == 0 {
+			err = in.Wrong("\"files\" names no file")
 		}
-		if len(all) == 0 {
-			return nil, in.Wrong("\"files\" names no file")
-		}
-		return all, nil
+		return all, err
 	}
 	if args, ok := in.Text("args"); ok {
 		if all := xmlRequests(args); len(all) > 0 {
@@ -266,10 +262,7 @@ func readRequests(in tool.Input) ([]request, error) {
 		return nil, in.Wrong("\"args\" names no file; call with {\"path\": ...} instead")
 	}
 	r, err := readRequest(in)
-	if err != nil {
-		return nil, err
-	}
-	return []request{r}, nil
+	return []request{r}, err
 }
 
 func readRequest(in tool.Input) (r request, _ error) {

@@ -244,34 +244,29 @@ func (d *document) find(ctx context.Context, lines []string, start, lo, hi int) 
 		}
 		return nil
 	}
-	at = -1
-	atExact, exact := -1, 0
-	err = outwards(func(i int) {
-		if !d.equalAt(i, n) {
-			return
-		}
-		if ties++; ties == 1 {
-			at = i
-		}
-		if d.exactAt(i, lines) {
-			if exact++; exact == 1 {
-				atExact = i
+	var equal, exact []int
+	if err := outwards(func(i int) {
+		if d.equalAt(i, n) {
+			equal = append(equal, i)
+			if d.exactAt(i, lines) {
+				exact = append(exact, i)
 			}
+		}
+	}); err != nil {
+		return -1, 0, 0, err
+	}
+	if len(exact) > 0 {
+		equal = exact
+	}
+	if len(equal) > 0 {
+		return equal[0], 1, len(equal), nil
+	}
+	at = -1
+	err = outwards(func(i int) {
+		if s := d.similarityAt(i, n, score); s > score {
+			at, score = i, s
 		}
 	})
-	switch {
-	case err != nil:
-	case exact > 0:
-		return atExact, 1, exact, nil
-	case ties > 0:
-		return at, 1, ties, nil
-	default:
-		err = outwards(func(i int) {
-			if s := d.similarityAt(i, n, score); s > score {
-				at, score = i, s
-			}
-		})
-	}
 	return at, score, 0, err
 }
 
@@ -333,14 +328,13 @@ func (d *document) noMatch(start int, search []string, at int, score, threshold 
 		where = fmt.Sprintf(" near line %d", start)
 	}
 	var msg strings.Builder
+	place := ""
 	if at >= 0 {
 		where += fmt.Sprintf(" (best place is %d%% similar, %d%% is needed)", int(score*100), int(threshold*100))
+		place = fmt.Sprintf("\nMost similar place:\n%s\n", linetext.Numbered(d.lines[at:min(at+len(search), len(d.lines))], at+1))
 	}
-	fmt.Fprintf(&msg, "The search part was not found%s. Read the file again and copy its lines exactly.\n\nSearch part:\n%s\n",
-		where, strings.Join(search, "\n"))
-	if at >= 0 {
-		fmt.Fprintf(&msg, "\nMost similar place:\n%s\n", linetext.Numbered(d.lines[at:min(at+len(search), len(d.lines))], at+1))
-	}
+	fmt.Fprintf(&msg, "The search part was not found%s. Read the file again and copy its lines exactly.\n\nSearch part:\n%s\n%s",
+		where, strings.Join(search, "\n"), place)
 	if start > 0 && start <= len(d.lines) {
 		lo, hi := max(0, start-6), min(len(d.lines), start+len(search)+5)
 		fmt.Fprintf(&msg, "\nThe file around line %d:\n%s\n", start, linetext.Numbered(d.lines[lo:hi], lo+1))

@@ -18,16 +18,17 @@ func TestFoundPlacesInWords(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		files []foundFile
+		total int
 		want  string
 	}{
-		{"nothing", nil, "Found 0 results."},
-		{"one", []foundFile{{"a", lines(1, 2)}}, "Found 1 result.\n\n# a\n  1 | line 1\n  2 | line 2\n----"},
-		{"two places of a file", []foundFile{{"a", lines(1, 2, 9)}}, "Found 2 results.\n\n# a\n  1 | line 1\n  2 | line 2\n----\n  9 | line 9\n----"},
-		{"two files", []foundFile{{"a", lines(1)}, {"b", lines(1000)}}, "Found 2 results.\n\n# a\n  1 | line 1\n----\n\n# b\n1000 | line 1000\n----"},
-		{"a name of two lines", []foundFile{{"a\n# b", lines(1)}}, "Found 1 result.\n\n# \"a\\n# b\"\n  1 | line 1\n----"},
-		{"bytes that are no text", []foundFile{{"a", []foundLine{{1, "\xff\xed\xa0\x80x\r\n"}}}}, "Found 1 result.\n\n# a\n  1 | \ufffdx\n----"},
+		{"nothing", nil, 0, "Found 0 results."},
+		{"one", []foundFile{{"a", lines(1, 2)}}, 1, "Found 1 result.\n\n# a\n  1 | line 1\n  2 | line 2\n----"},
+		{"two places of a file", []foundFile{{"a", lines(1, 2, 9)}}, 2, "Found 2 results.\n\n# a\n  1 | line 1\n  2 | line 2\n----\n  9 | line 9\n----"},
+		{"two files", []foundFile{{"a", lines(1)}, {"b", lines(1000)}}, 2, "Found 2 results.\n\n# a\n  1 | line 1\n----\n\n# b\n1000 | line 1000\n----"},
+		{"a name of two lines", []foundFile{{"a\n# b", lines(1)}}, 1, "Found 1 result.\n\n# \"a\\n# b\"\n  1 | line 1\n----"},
+		{"bytes that are no text", []foundFile{{"a", []foundLine{{1, "\xff\xed\xa0\x80x\r\n"}}}}, 1, "Found 1 result.\n\n# a\n  1 | \ufffdx\n----"},
 	} {
-		if got := formatFound(tt.files); got != tt.want {
+		if got := formatFound(tt.files, tt.total); got != tt.want {
 			t.Errorf("%s: %s", tt.name, cmp.Diff(tt.want, got))
 		}
 	}
@@ -35,7 +36,7 @@ func TestFoundPlacesInWords(t *testing.T) {
 	for i := range maxResults + 5 {
 		many = append(many, foundFile{fmt.Sprint("f", i), lines(1)})
 	}
-	if got := formatFound(many); !strings.HasPrefix(got, "Showing first 300 of 300+ results.") || strings.Count(got, "\n# ") != maxResults {
+	if got := formatFound(many, maxResults+5); !strings.HasPrefix(got, "Showing first 300 of 300+ results.") || strings.Count(got, "\n# ") != maxResults {
 		t.Errorf("%.100q", got)
 	}
 }

@@ -57,7 +57,7 @@ func (q *fileSearch) full() bool { return q.groups >= maxResults || q.lines >= m
 
 // text returns the tool's result. It ends with a note when the limit of lines, not that of groups, ended the search.
 func (q *fileSearch) text() string {
-	text := formatFound(q.found)
+	text := formatFound(q.found, q.groups)
 	if q.groups >= maxResults || q.lines < maxFoundLines {
 		return text
 	}
@@ -337,23 +337,8 @@ type foundFile struct {
 	lines []foundLine
 }
 
-// groups counts the runs of adjacent lines.
-func (f foundFile) groups() int {
-	n := 0
-	for i, l := range f.lines {
-		if i == 0 || l.number > f.lines[i-1].number+1 {
-			n++
-		}
-	}
-	return n
-}
-
-// formatFound writes the answer of search_files.
-func formatFound(files []foundFile) string {
-	total := 0
-	for _, f := range files {
-		total += f.groups()
-	}
+// formatFound writes the answer of search_files. total is the number of groups.
+func formatFound(files []foundFile, total int) string {
 	var b strings.Builder
 	switch {
 	case total >= maxResults:
