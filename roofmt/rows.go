@@ -41,10 +41,7 @@ func inFile(take func(r *Rows, raw []byte) error) func(*Rows, string) error {
 func rowFiles(tasksDir string) []rowFile {
 	base := filepath.Dir(tasksDir)
 	if filepath.Base(tasksDir) == sessionsName {
-		own := tasksDir
-		if dir := os.Getenv("CLINE_DB_DATA_DIR"); dir != "" {
-			own = strings.TrimSpace(dir)
-		}
+		own := cmp.Or(strings.TrimSpace(os.Getenv("CLINE_DB_DATA_DIR")), tasksDir)
 		return []rowFile{
 			{path: filepath.Join(base, "db", sessionDBName), read: (*Rows).fromSessions, database: true},
 			{path: filepath.Join(own, sessionDBName), read: (*Rows).fromSessions, database: true},

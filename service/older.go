@@ -80,8 +80,8 @@ func (s *Service) Older(ctx context.Context, c Call, n api.OlderRun) (*Follow, e
 
 // HeldElsewhere reports whether an error means that another process works on the task.
 func HeldElsewhere(err error) bool {
-	var busy *journal.BusyError
-	return errors.As(err, &busy)
+	_, busy := errors.AsType[*journal.BusyError](err)
+	return busy
 }
 
 // joins sends the message to a run that works on the task already, and follows it from here.

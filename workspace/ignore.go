@@ -77,8 +77,8 @@ func (ig *Ignore) Decide(rel string, dir bool) int {
 }
 
 func (ig *Ignore) verdict(parts []string, dir bool) int {
-	if len(parts) == 0 {
-		return 0
+	if len(parts) == 1 && parts[0] == "" {
+		return 0 // the root is no name
 	}
 	name, last := parts[len(parts)-1], -1
 	for n := max(0, len(name)-maxTail); n <= len(name); n++ {
@@ -162,10 +162,7 @@ func (ig *Ignore) splitPath(rel string) []string {
 	if ig.fold {
 		rel = strings.Map(foldRune, rel)
 	}
-	if rel = strings.TrimSuffix(rel, "/"); rel == "" {
-		return nil
-	}
-	return strings.Split(rel, "/")
+	return strings.Split(strings.TrimSuffix(rel, "/"), "/")
 }
 
 func parseRule(line string, fold bool) (r rule, ok bool) {

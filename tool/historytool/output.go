@@ -175,9 +175,7 @@ func (p *outputPlan) find(ctx context.Context) (string, error) {
 		pattern = regexp.MustCompile("(?i)" + regexp.QuoteMeta(p.search))
 	}
 	var shown []string
-	size, total := 0, 0
-	full := false
-	number := 0
+	size, total, number, full := 0, 0, 0, false
 	whole := workspace.NewContextReader(ctx, io.NewSectionReader(p.kept, 0, p.size))
 	for raw, err := range linetext.Lines(whole, maxLine) {
 		if err != nil {

@@ -106,7 +106,7 @@ func newDocument(lines []string) *document {
 	return d
 }
 
-func (d *document) apply(ctx context.Context, b Block, threshold float64) (*BlockFailure, error) {
+func (d *document) apply(ctx context.Context, b Block, threshold float64) (_ *BlockFailure, err error) {
 	start := b.start
 	for _, m := range d.moves {
 		if start > m.at {
@@ -133,7 +133,6 @@ func (d *document) apply(ctx context.Context, b Block, threshold float64) (*Bloc
 
 	lo, hi := 0, len(d.lines)
 	at, score, ties := -1, 0.0, 0
-	var err error
 	if start != 0 {
 		if i := start - 1; i >= 0 && i < len(d.lines) {
 			if s := d.similarityAt(i, newNeedle(searchLines), 0); s >= threshold {
@@ -248,7 +247,7 @@ func (d *document) find(ctx context.Context, lines []string, start, lo, hi int) 
 	if err := outwards(func(i int) {
 		if d.equalAt(i, n) {
 			equal = append(equal, i)
-			if d.exactAt(i, lines) {
+			if i+len(lines) <= len(d.lines) && slices.Equal(d.lines[i:i+len(lines)], lines) {
 				exact = append(exact, i)
 			}
 		}
@@ -294,10 +293,6 @@ func (d *document) similarityAt(i int, n *needle, atLeast float64) float64 {
 	}
 	d.budget -= cost
 	return 1 - float64(n.distance(text))/float64(longer)
-}
-
-func (d *document) exactAt(i int, lines []string) bool {
-	return i+len(lines) <= len(d.lines) && slices.Equal(d.lines[i:i+len(lines)], lines)
 }
 
 func indentOf(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "\t "))] }
@@ -582,10 +577,7 @@ func (n *needle) distance(text []uint16) int {
 			n.masks[c][i/64] |= 1 << (i % 64)
 		}
 	}
-	none, vp, vn := make([]uint64, words), make([]uint64, words), make([]uint64, words)
-	for i := range vp {
-		vp[i] = ^uint64(0)
-	}
+	none, vp, vn := make([]uint64, words), slices.Repeat([]uint64{math.MaxUint64}, words), make([]uint64, words)
 	score := len(n.normal)
 	last := uint64(1) << ((len(n.normal) - 1) % 64)
 	for _, c := range text {

@@ -240,8 +240,8 @@ func TestALongChunkOfRepeatedLinesEnds(t *testing.T) {
 		}
 		return best
 	}
-	if short, long := measure(3_000), measure(18_000); long > 18*short {
-		t.Errorf("got %s for 6 times as many lines as took %s, want at most 18 times as much", long, short)
+	if short, long := measure(10_000), measure(80_000); long > 32*short {
+		t.Errorf("got %s for 8 times as many lines as took %s, want at most 32 times as much", long, short)
 	}
 }
 

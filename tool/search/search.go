@@ -81,7 +81,7 @@ func (q *fileSearch) files(ctx context.Context, names []string) error {
 				}
 			}()
 			for i := next.Add(1) - 1; i < int64(len(names)); i = next.Add(1) - 1 {
-				found[i], errs[i] = s.file(ctx, q, names[i], maxResults-q.groups, maxFoundLines-q.lines)
+				found[i], errs[i] = s.file(ctx, q, names[i], maxFoundLines-q.lines)
 			}
 		})
 	}
@@ -148,7 +148,7 @@ func (s *fileSearcher) open(ws *workspace.Workspace, abs string) (*os.File, fs.F
 }
 
 // file returns the matching lines of one file; a file that cannot be read has none.
-func (s *fileSearcher) file(ctx context.Context, q *fileSearch, abs string, want, most int) ([]foundLine, error) {
+func (s *fileSearcher) file(ctx context.Context, q *fileSearch, abs string, most int) ([]foundLine, error) {
 	f, info, err := s.open(q.ws, abs)
 	if err != nil {
 		return nil, tool.ContextError(err)
@@ -167,7 +167,7 @@ func (s *fileSearcher) file(ctx context.Context, q *fileSearch, abs string, want
 		}
 		from = io.MultiReader(bytes.NewReader(s.whole), f) // it may have grown
 	}
-	lines, err := searchFile(ctx, from, q.finder, want, most)
+	lines, err := searchFile(ctx, from, q.finder, most)
 	return lines, tool.ContextError(err) // of a file that cannot be read there are no lines
 }
 
@@ -223,15 +223,13 @@ func Files(ctx context.Context, ws *workspace.Workspace, base string, re *regexp
 // maxSearchLine is the number of bytes of a line that are searched.
 const maxSearchLine = 1 << 20
 
-// searchFile returns matching lines and one line around each, at most want groups and most lines. It returns nothing
-// for a binary file, that is one with a zero byte.
-func searchFile(ctx context.Context, f io.Reader, re matcher, want, most int) ([]foundLine, error) {
+// searchFile returns matching lines and one line around each, at most most lines. It returns nothing for a binary file,
+// that is one with a zero byte.
+func searchFile(ctx context.Context, f io.Reader, re matcher, most int) ([]foundLine, error) {
 	var out []foundLine
 	var before foundLine
 	var beforeText []byte // kept as bytes: few lines are shown
-	groups := 0
-	after := false // the line before matched
-	n := 0
+	n, after := 0, false  // after: the line before matched
 	for line, err := range linetext.Lines(workspace.NewContextReader(ctx, f), maxSearchLine) {
 		if err != nil {
 			return nil, err
@@ -255,15 +253,6 @@ func searchFile(ctx context.Context, f io.Reader, re matcher, want, most int) ([
 		case matchErr != nil:
 			return nil, matchErr
 		case hit:
-			first := n
-			if before.number > 0 {
-				first = before.number
-			}
-			if len(out) == 0 || out[len(out)-1].number < first-1 {
-				if groups++; groups > want {
-					return out, nil
-				}
-			}
 			if before.number > 0 {
 				before.text = string(beforeText)
 				out = append(out, before)
