@@ -218,18 +218,15 @@ func (p *plan) text(ran shell.Result, kept *capture, full *tool.Spool) string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, "Output (%s) persisted.", terminal.Size(full.Size))
-	id := ""
+	hint := ""
 	if p.env.ArtifactID != nil {
-		id = p.env.ArtifactID()
-	}
-	if id != "" {
-		fmt.Fprintf(&b, " Artifact ID: %s", id)
+		if id := p.env.ArtifactID(); id != "" {
+			b.WriteString(" Artifact ID: " + id)
+			hint = "\nThe rest can be read with read_command_output and this artifact id."
+		}
 	}
 	left := full.Size - int64(len(head)) - int64(len(tail))
-	fmt.Fprintf(&b, "\nOutput:\n%s\n[...%d bytes omitted...]\n%s", strings.TrimSuffix(clean(head), "\n"), left, clean(tail))
-	if id != "" {
-		fmt.Fprintf(&b, "\nThe rest can be read with read_command_output and this artifact id.")
-	}
+	fmt.Fprintf(&b, "\nOutput:\n%s\n[...%d bytes omitted...]\n%s%s", strings.TrimSuffix(clean(head), "\n"), left, clean(tail), hint)
 	return b.String()
 }
 

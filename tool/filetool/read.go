@@ -151,11 +151,13 @@ func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res 
 	case c.text == nil:
 		return "", refuse("%s is a binary file of %d bytes and cannot be shown as text. Use a command that "+
 			"understands its format.", name, c.state.Size)
+	case len(req.ranges) > maxRanges:
+		return "", refuse("%d line ranges of %s are too many. Read at most %d at once.", len(req.ranges), name, maxRanges)
 	case (req.indentation || len(req.ranges) > 1) && c.state.Size > MaxEdit:
 		return "", refuse("%s has %d bytes, too many to be read as a whole. Read parts of it with offset and "+
 			"limit.", name, c.state.Size)
 	}
-	text, err := req.choose(c.text)
+	text, err := req.choose(ctx, c.text)
 	if err != nil {
 		return "", explain(p, err)
 	}
@@ -165,7 +167,7 @@ func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res 
 }
 
 // choose returns the wanted lines of a text.
-func (r request) choose(body io.Reader) (string, error) {
+func (r request) choose(ctx context.Context, body io.Reader) (string, error) {
 	switch {
 	case !r.indentation && len(r.ranges) == 0:
 		e, err := sliceLines(body, r.offset-1, r.limit)
@@ -185,7 +187,9 @@ func (r request) choose(body io.Reader) (string, error) {
 	for _, g := range r.ranges {
 		text := fmt.Sprintf("[... lines %d-%d are not shown: the answer is full]", g[0], g[1])
 		if size < maxShown {
-			text, _ = sliceRange(bytes.NewReader(all), g) // it is in memory
+			if text, err = sliceRange(workspace.NewContextReader(ctx, bytes.NewReader(all)), g); err != nil {
+				return "", err
+			}
 		}
 		size += len(text)
 		parts = append(parts, text)
@@ -312,6 +316,9 @@ func (r *request) readIndentation(in tool.Input) error {
 	return nil
 }
 
+// maxRanges bounds the ranges of one file: each costs a pass over it.
+const maxRanges = 100
+
 var rangePattern = lazyregexp.New(`(\d+)\s*-\s*(\d+)`)
 
 func (r *request) readOlderRanges(in tool.Input) error {
@@ -329,8 +336,7 @@ func (r *request) readOlderRanges(in tool.Input) error {
 					start, end = end, v
 				}
 			case esjson.TypeString:
-				s, _ := esjson.Unquote(g)
-				if m := rangePattern().FindStringSubmatch(s); m != nil {
+				if m := rangePattern().FindStringSubmatch(string(g)); m != nil {
 					start, _ = strconv.Atoi(m[1])
 					end, _ = strconv.Atoi(m[2])
 				}

@@ -341,8 +341,23 @@ func ExampleReadFile() {
 func TestReadErrorOfARange(t *testing.T) {
 	broken := errors.New("broken")
 	for _, r := range []request{{offset: 1, limit: 9}, {ranges: [][2]int{{1, 2}}}, {ranges: [][2]int{{1, 2}, {4, 5}}}, {indentation: true}} {
-		if _, err := r.choose(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		if _, err := r.choose(t.Context(), iotest.ErrReader(broken)); !errors.Is(err, broken) {
 			t.Errorf("got %+v: %v, want errors.Is(err, broken)", r, err)
 		}
+	}
+}
+
+// Each range costs a pass over the file: very many are refused, and several of a large file are given up when the run ends.
+func TestManyRanges(t *testing.T) {
+	env, _ := sandbox(t, "a", "b\n")
+	many := json.RawMessage(`{"path":"a","line_ranges":[[1,1]` + strings.Repeat(",[1,1]", maxRanges) + `]}`)
+	if _, res := run(t, env, ReadFile(), many); !res.IsError || !strings.Contains(res.Text, "101 line ranges of a are too many. Read at most 100") {
+		t.Errorf("got %+v, want that the ranges are too many", res)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := request{ranges: [][2]int{{1, 1}, {2, 2}}}
+	if got, err := r.choose(ctx, strings.NewReader("a\nb\n")); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %q, %v, want %v", got, err, context.Canceled)
 	}
 }

@@ -286,12 +286,11 @@ var listTasksSpec = tool.Spec{
 
 func planTasks(self string, l Lister, env tool.Env, in tool.Input) (tool.Plan, error) {
 	var q api.TaskFilter
-	var wrong [3]error
-	var limit int64
+	var wrong [2]error
 	q.Words, wrong[0] = in.Optional("query")
 	q.Status, wrong[1] = in.Optional("status")
-	limit, wrong[2] = in.Whole(defaultTasks, "limit")
-	if err := errors.Join(wrong[:]...); err != nil {
+	limit, noNumber := in.Whole(defaultTasks, "limit")
+	if err := errors.Join(wrong[0], wrong[1], noNumber); err != nil {
 		return nil, err
 	}
 	all, _ := in.Boolean(false, "all_workspaces")
