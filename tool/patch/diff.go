@@ -29,7 +29,7 @@ const margin = 40
 
 // workBudget bounds the search for the nearest texts to the blocks of a diff that have no match, in words of distance
 // tables. The search only serves the error messages.
-const workBudget = 256 << 20
+const workBudget = 128 << 20
 
 // BlockFailure is a block that was not applied: its reason, and a message for the model.
 type BlockFailure struct {
