@@ -398,9 +398,13 @@ func (a *commands) condense(ctx context.Context, id string, body api.NewCondense
 // printCondensed prints what a summary replaces, or would replace.
 func (a *commands) printCondensed(out api.Condensed) error {
 	if out.DryRun {
-		return a.Println(fmt.Sprintf("would condense %s: a summary replaces %d messages (requests hold %d of them until then), %d stay "+
-			"as they are; the next request has about %d tokens, and to ask costs %s",
-			out.Task, out.Messages, out.Sent, out.Kept, out.Before, costWords(out.Cost)))
+		hidden := ""
+		if n := out.Messages - out.Sent; n > 0 {
+			hidden = fmt.Sprintf(" (%d of them are hidden from requests already)", n)
+		}
+		return a.Println(fmt.Sprintf("would condense %s: a summary replaces %d messages%s, %d stay as they are; "+
+			"the next request has about %d tokens, and to ask costs %s",
+			out.Task, out.Messages, hidden, out.Kept, out.Before, costWords(out.Cost)))
 	}
 	text := fmt.Sprintf("condensed %s: a summary replaces %d messages, %d stay as they are; "+
 		"about %d tokens are %d now; it cost %s",
