@@ -38,11 +38,21 @@ func (m memory) Commits(from uint64) iter.Seq2[journal.Commit, error] {
 	}
 }
 
-func anyLog(t *rapid.T) []journal.Commit {
+func anyLog(t *rapid.T) []journal.Commit { return someLog(t, false) }
+
+// movingLog is anyLog with moves of the head.
+func movingLog(t *rapid.T) []journal.Commit { return someLog(t, true) }
+
+func someLog(t *rapid.T, moves bool) []journal.Commit {
 	var next uint64
 	var log []journal.Commit
 	for i := range rapid.IntRange(1, 40).Draw(t, "commits") {
 		var events []task.Event
+		if moves {
+			if move := anyMove(t, next, uint64(i+1)); move != nil {
+				events = append(events, move)
+			}
+		}
 		for range rapid.IntRange(1, 3).Draw(t, "events") {
 			events = append(events, anyEvent(t, &next))
 		}
@@ -51,10 +61,28 @@ func anyLog(t *rapid.T) []journal.Commit {
 	return log
 }
 
+// anyMove draws a move of the head for commit seq of a log with messages up to last, nil now and then.
+func anyMove(t *rapid.T, last, seq uint64) task.Event {
+	some := rapid.SliceOfN(rapid.SampledFrom(calls), 0, 2)
+	from, earlier := rapid.Uint64Range(1, last+1).Draw(t, "from"), rapid.Uint64Range(0, seq).Draw(t, "earlier")
+	switch rapid.IntRange(0, 9).Draw(t, "move") {
+	case 0, 1:
+		return task.Rewound{Why: "rewind", Hide: []task.Run64{{from, rapid.Uint64Range(from, last+2).Draw(t, "to")}}, Calls: some.Draw(t, "calls"),
+			Questions: some.Draw(t, "questions"), Inputs: some.Draw(t, "inputs"), Files: earlier}
+	case 2:
+		return task.Rewound{Why: "rewind", Branch: earlier}
+	case 3:
+		return task.Undone{Undoes: earlier}
+	case 4:
+		return task.Undone{Redoes: earlier}
+	}
+	return nil
+}
+
 // What a state says must not depend on what it holds in memory.
 func TestALeanStateSaysTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		src := memory{blobMap: blobMap{"b": "{}{}"}, log: anyLog(t)}
+		src := memory{blobMap: blobMap{"b": "{}{}"}, log: movingLog(t)}
 		full, lean := task.New(src), task.New(nil).Lean(src, rapid.SampledFrom([]int{0, 40, 300}).Draw(t, "room"))
 		for _, c := range src.log {
 			a, b := full.Apply(c), lean.Apply(c)
@@ -77,7 +105,7 @@ func TestALeanStateSaysTheSame(t *testing.T) {
 // A snapshot at any commit, and the rest of the log on top, is the whole log.
 func TestASnapshotAndTheRestIsAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		src := memory{blobMap: blobMap{"b": "{}{}"}, log: anyLog(t)}
+		src := memory{blobMap: blobMap{"b": "{}{}"}, log: movingLog(t)}
 		cut := rapid.IntRange(0, len(src.log)).Draw(t, "cut")
 		room := rapid.SampledFrom([]int{0, 100, 1 << 20}).Draw(t, "room")
 		all, part := task.New(src), task.New(src)

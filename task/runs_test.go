@@ -147,27 +147,31 @@ func TestRunsFromASnapshotAreThoseOfTheWholeLog(t *testing.T) {
 	})
 }
 
-// The runs are read on from a snapshot of a task that was rewound in the midst of its calls, also when it moves again.
-func TestRunsOfATaskThatMovesAgainAfterItsSnapshot(t *testing.T) {
-	for name, again := range map[string]task.Event{
-		"rewound again": task.Rewound{Why: "rewind", Hide: []task.Run64{{1, 1}}},
-		"undone":        task.Undone{Undoes: 2},
-	} {
-		w := tell(t, task.RunStarted{Run: "r"}, apiMessage(1, assistant("c1")), task.RunEnded{Run: "r", Outcome: "completed"})
-		w.then(task.Rewound{Why: "rewind", Hide: []task.Run64{{2, 2}}})
-		data, err := w.Snapshot()
+// The runs are read on from a snapshot of a task that moves before and after it.
+func TestRunsOfATaskThatMoves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		src := memory{blobMap: blobMap{"b": "{}{}"}, log: movingLog(t)}
+		cut := rapid.IntRange(0, len(src.log)).Draw(t, "cut")
+		data, err := upTo(src, cut).Snapshot()
 		if err != nil {
 			t.Fatal(err)
 		}
-		alone, err := task.RestoreRuns(data, w.src)
+		alone, err := task.RestoreRuns(data, src)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.then(again)
-		if err := alone.Apply(w.src.log[len(w.src.log)-1]); err != nil || !cmp.Equal(alone.Run, w.Run) {
-			t.Errorf("%s: got run %+v, error %v, want run %+v", name, alone.Run, err, w.Run)
+		for _, c := range src.log[cut:] {
+			_ = alone.Apply(c)
 		}
-	}
+		whole := upTo(src, len(src.log))
+		for name, pair := range map[string][2]any{
+			"run": {whole.Run, alone.Run}, "questions": {whole.Questions, alone.Questions}, "queue": {whole.Queue, alone.Queue},
+		} {
+			if d := cmp.Diff(pair[0], pair[1], cmpopts.EquateEmpty()); d != "" {
+				t.Fatalf("%s: %s", name, d)
+			}
+		}
+	})
 }
 
 func TestARunThatWaitsInTheHistory(t *testing.T) {
