@@ -51,9 +51,7 @@ type reader struct {
 	}
 }
 
-var (
-	_ journal.Stored = (*reader)(nil)
-)
+var _ journal.Stored = (*reader)(nil)
 
 // openReader opens a log. known is a commit that is known to be synced, 0 = none.
 func openReader(fsys FS, dir string, known uint64) (*reader, error) {
@@ -76,6 +74,9 @@ func openReader(fsys FS, dir string, known uint64) (*reader, error) {
 		return nil, fmt.Errorf("open journal %s: it is no regular file", path)
 	}
 	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return openReader(fsys, dir, known) // the folder was moved since
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -165,5 +166,33 @@ func TestTheNextOwnerNotifiesFollowers(t *testing.T) {
 	defer next.Close()
 	if !theHub.owned(dirKey(dir)) {
 		t.Error("followers are not notified by the log's owner, want that they are")
+	}
+}
+
+// leaving is a file system in which a folder moves away just before a file in it is opened.
+type leaving struct {
+	FS
+	dir string
+}
+
+func (l leaving) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
+	if err := os.Rename(l.dir, l.dir+".moved"); err != nil {
+		return nil, err
+	}
+	return l.FS.OpenFile(name, flag, perm)
+}
+
+// A journal that moves into the trash while a reader opens it is not found: that is no fault of the disk.
+func TestAJournalThatMovesAwayIsNotFound(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	log, err := Own(t.Context(), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openReader(leaving{OS, dir}, dir, 0); !errors.Is(err, journal.ErrNotFound) {
+		t.Errorf("got %v, want %v", err, journal.ErrNotFound)
 	}
 }

@@ -214,8 +214,7 @@ func (p *plan) text(ran shell.Result, kept *capture, full *tool.Spool) string {
 	}
 	head, tail := kept.parts()
 	if full == nil {
-		b.WriteString("Output:\n" + clean(head))
-		return b.String()
+		return b.String() + "Output:\n" + clean(head)
 	}
 	fmt.Fprintf(&b, "Output (%s) persisted.", terminal.Size(full.Size))
 	hint := ""
