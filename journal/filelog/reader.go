@@ -60,25 +60,21 @@ func openReader(fsys FS, dir string, known uint64) (*reader, error) {
 	r.vis.known = known
 	// A FIFO or device in its place would hang the open.
 	fi, err := fsys.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	var f File
+	if err == nil && fi.Mode().IsRegular() {
+		f, err = fsys.OpenFile(path, os.O_RDONLY, 0) // the folder may have moved away since
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		if r.vis.known = max(known, deleted(fsys, dir).Head); r.vis.known == 0 {
 			return nil, fmt.Errorf("open %s: %w", dir, journal.ErrNotFound)
 		}
 		r.log = absent{}
 		return r, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("open journal: %w", err)
-	}
-	if !fi.Mode().IsRegular() {
+	case f == nil:
 		return nil, fmt.Errorf("open journal %s: it is no regular file", path)
-	}
-	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return openReader(fsys, dir, known) // the folder was moved since
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	if fi, err = f.Stat(); err != nil {
 		f.Close()
