@@ -65,9 +65,6 @@ var ErrParentStopped = errors.New("its parent was stopped")
 // ErrDrained: the program is ending; a later run continues the task.
 var ErrDrained = errors.New("the program is ending")
 
-// ErrStop: the person wants to stop and save.
-var ErrStop = errors.New("stopped by the user")
-
 // Input is what a run is started with.
 type Input struct {
 	Text   string
@@ -331,7 +328,7 @@ type ModeModel struct {
 	Note     string // for the person
 }
 
-// Asker asks the person. Ask returns ErrUnattended, ErrStop, the context's error, or an answer.
+// Asker asks the person. Ask returns ErrUnattended, the context's error, or an answer.
 type Asker interface {
 	Ask(ctx context.Context, q api.QuestionOpened) (Answer, error)
 }

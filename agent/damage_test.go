@@ -129,11 +129,6 @@ func TestDamageConfirmedAtTheTerminal(t *testing.T) {
 			t.Errorf("%q: got %+v, want out.State = state", words, out)
 		}
 	}
-	t.Run("stopped", func(t *testing.T) {
-		b := damaged(t, 6)
-		b.agent.User.Asker = b.person(agent.Answer{}, agent.ErrStop)
-		want(t, b.start(agent.Input{Yes: true}), "cancelled", "stopped")
-	})
 	t.Run("nobody there", func(t *testing.T) {
 		b := damaged(t, 6)
 		b.agent.User.Asker = b.person(agent.Answer{}, fmt.Errorf("ask: %w", agent.ErrUnattended))

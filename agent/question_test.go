@@ -332,9 +332,8 @@ func TestStopAtAQuestion(t *testing.T) {
 		err         error
 		state, code string
 	}{
-		"stop and save": {agent.ErrStop, "cancelled", "stopped"},
-		"nobody":        {agent.ErrUnattended, "waiting", ""},
-		"broken":        {errors.New("the terminal is gone"), "failed", "internal"},
+		"nobody": {agent.ErrUnattended, "waiting", ""},
+		"broken": {errors.New("the terminal is gone"), "failed", "internal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := asking(t, actOnce, finish("done"))

@@ -195,7 +195,6 @@ func TestAPersonIsAskedAboutMistakes(t *testing.T) {
 		"no tools":   {agent.Answer{Text: "name what"}, nil, []turn{{text: "hm"}, {text: "hm"}, {text: "hm"}}, "completed", "", true},
 		"go on":      {agent.Answer{Approve: yes()}, nil, []turn{wrong, wrong, wrong}, "completed", "", false},
 		"enough":     {agent.Answer{Approve: no()}, nil, []turn{wrong, wrong, wrong}, "limit", "mistakes", false},
-		"stop":       {agent.Answer{}, agent.ErrStop, []turn{wrong, wrong, wrong}, "cancelled", "stopped", false},
 		"gone":       {agent.Answer{}, agent.ErrUnattended, []turn{wrong, wrong, wrong}, "limit", "mistakes", false},
 		"over again": {agent.Answer{Text: "name what"}, nil, slices.Repeat([]turn{wrong}, 5), "completed", "", true},
 	} {

@@ -115,8 +115,6 @@ func (a *Agent) nudgeText() string {
 // outcomeOf turns an error into an outcome.
 func (a *Agent) outcomeOf(ctx context.Context, err error) Outcome {
 	switch {
-	case errors.Is(err, ErrStop):
-		return Outcome{State: "cancelled", Code: "stopped", Reason: "stopped by the user"}
 	case ctx.Err() != nil:
 		cause := context.Cause(ctx)
 		switch {
