@@ -187,6 +187,13 @@ func Damaged(err error) bool {
 	return errors.Is(err, ErrDamaged)
 }
 
+// Refused reports whether an error means that the disk does not let the file be opened, such as a disk that is read-only:
+// SQLite writes beside a file to read it. The file may be whole.
+func Refused(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && (e.Code()&0xff == sqlite3.SQLITE_CANTOPEN || e.Code()&0xff == sqlite3.SQLITE_READONLY)
+}
+
 // SetAside closes the file and renames it, so that the next Open begins a new one. It keeps the newest damaged file for
 // investigation. A file that another process began in the meantime stays in its place.
 func (db *DB) SetAside() error {

@@ -243,6 +243,18 @@ func TestCheckOfADamagedCatalogue(t *testing.T) {
 	}
 }
 
+// A catalogue that the disk does not let SQLite open may be whole: it is no damage, and a repair leaves it alone.
+func TestCheckOfACatalogueThatCannotBeOpened(t *testing.T) {
+	s, _, cache, _ := newCheckedStore(t)
+	storetest.Check(t, os.Mkdir(filepath.Join(cache, catalog.Name+"-wal"), 0o700)) // SQLite writes this file, and cannot, as on a disk that is read-only
+	before := storetest.Read(t, cache, catalog.Name)
+	for _, o := range []doctor.Options{{}, {Repair: true}} {
+		if r := runDoctor(t, s, o); len(r.Damaged)+len(r.Repaired) > 0 || r.OK != 3 || storetest.Read(t, cache, catalog.Name) != before {
+			t.Errorf("%+v: got %+v, want 3 whole tasks, and no damage", o, r)
+		}
+	}
+}
+
 // What interrupted work left in a task's folder: what is surely nobody's goes, what
 // may hold messages stays, and what may be in use is not named.
 func TestCheckOfLeftovers(t *testing.T) {

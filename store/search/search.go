@@ -475,7 +475,7 @@ func inOrder(s *task.State) []saying {
 func Verify(ctx context.Context, s *store.Store) []store.Mismatch {
 	out, err := verify(ctx, s)
 	if err != nil {
-		return []store.Mismatch{s.CatalogMismatch(err.Error(), false)}
+		return []store.Mismatch{s.CatalogMismatch(err.Error(), catalog.Refused(err))}
 	}
 	return out
 }
