@@ -21,7 +21,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	cmd := exec.Command(args[1], args[2:]...)
 	cmd.Dir = ts.Getenv("WORK")
-	names := []string{"GORACE", "PATH", "HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "NO_COLOR", "TMPDIR", "ROOST_CONFIG", "ROOST_FAILPOINT", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
+	names := []string{"GORACE", "PATH", "HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "NO_COLOR", "TMPDIR", "ROOST_CONFIG", "ROOST_FAILPOINT", "TEMPL_DEV_MODE", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
 	for _, k := range config.Keys {
 		names = append(names, k.Env)
 	}

@@ -31,7 +31,7 @@ func problemPage(p *api.Problem) templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<main id=\"content\" class=\"plain\"><h1>")
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<main id=\"content\" class=\"plain\"><h1>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -44,7 +44,7 @@ func problemPage(p *api.Problem) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</h1><p class=\"lead\" dir=\"auto\">")
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("</h1><p class=\"lead\" dir=\"auto\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -57,22 +57,22 @@ func problemPage(p *api.Problem) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "</p>")
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if p.Code == "task_not_found" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p>It may have been deleted: look into the <a href=\"/trash\">trash</a>. A task of another tool is gone when that tool removed it.</p>")
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<p>It may have been deleted: look into the <a href=\"/trash\">trash</a>. A task of another tool is gone when that tool removed it.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else if p.Code == "ambiguous_id" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p>Several tasks have that name:</p><ul>")
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<p>Several tasks have that name:</p><ul>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			for _, c := range p.Candidates {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<li><a href=\"")
+				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<li><a href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -85,7 +85,7 @@ func problemPage(p *api.Problem) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "\" dir=\"auto\">")
+				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("\" dir=\"auto\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -98,7 +98,7 @@ func problemPage(p *api.Problem) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</a> <span class=\"kind\">")
+				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("</a> <span class=\"kind\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -111,23 +111,23 @@ func problemPage(p *api.Problem) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</span></li>")
+				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("</span></li>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "</ul>")
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("</ul>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
 		if len(p.Errors) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<ul>")
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<ul>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			for _, e := range p.Errors {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<li><code>")
+				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<li><code>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -140,7 +140,7 @@ func problemPage(p *api.Problem) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "</code>: ")
+				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("</code>: ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -153,22 +153,22 @@ func problemPage(p *api.Problem) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</li>")
+				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("</li>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "</ul>")
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("</ul>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<p><a href=\"/\">All tasks</a></p>")
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<p><a href=\"/\">All tasks</a></p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if p.Request != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<p class=\"how\">Request <code>")
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<p class=\"how\">Request <code>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -181,12 +181,12 @@ func problemPage(p *api.Problem) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</code></p>")
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("</code></p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "</main>")
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("</main>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -211,42 +211,42 @@ func (w *Web) loginPage(p *api.Problem) templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<main id=\"content\" class=\"plain\">")
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<main id=\"content\" class=\"plain\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if p.Code == "login_used" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<h1>This log-in link was used</h1><p class=\"lead\">A link works once, in one browser, within 10 minutes, and belongs to one start of the server.</p>")
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<h1>This log-in link was used</h1><p class=\"lead\">A link works once, in one browser, within 10 minutes, and belongs to one start of the server.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<h1>You are not logged in</h1><p class=\"lead\">This server runs coding agents and keeps their tasks. A log-in lasts 30 days; yours may have ended, or belongs to another browser.</p>")
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<h1>You are not logged in</h1><p class=\"lead\">This server runs coding agents and keeps their tasks. A log-in lasts 30 days; yours may have ended, or belongs to another browser.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<p>In a terminal on the server's machine:</p><p><code class=\"copy\">roost open</code></p><p>It opens this page, logged in. <code>roost open --print</code> shows the link instead, for another browser. ")
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<p>In a terminal on the server's machine:</p><p><code class=\"copy\">roost open</code></p><p>It opens this page, logged in. <code>roost open --print</code> shows the link instead, for another browser. ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if w.opt.Trust != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<code>roost devices add</code> shows one for a phone, as a QR code.")
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<code>roost devices add</code> shows one for a phone, as a QR code.")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "</p>")
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if w.opt.Trust != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<p>Does your device warn about this server? <a href=\"/trust\">It can learn to trust it.</a></p>")
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<p>Does your device warn about this server? <a href=\"/trust\">It can learn to trust it.</a></p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "<p class=\"how\">Programs send the token as <code>Authorization: Bearer TOKEN</code>; it is in the file <code>server/token</code> in the root folder. <code>roost help topics http</code> shows how to use the API.</p></main>")
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<p class=\"how\">Programs send the token as <code>Authorization: Bearer TOKEN</code>; it is in the file <code>server/token</code> in the root folder. <code>roost help topics http</code> shows how to use the API.</p></main>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -272,7 +272,7 @@ func trustPage(fingerprint string) templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<main id=\"content\" class=\"plain guide\"><h1>Trust this server</h1><p class=\"lead\">The server made its certificate itself, so your device warns about it. Install the certificate of its authority once, and the warnings end.</p><p><a class=\"button\" href=\"/ca.crt\">Download the certificate</a></p><p>Before you install it, compare its fingerprint (SHA-256) with the one in the terminal of the server. If they differ, somebody is between you and the server: do not install it.</p><p><code class=\"print\">")
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("<main id=\"content\" class=\"plain guide\"><h1>Trust this server</h1><p class=\"lead\">The server made its certificate itself, so your device warns about it. Install the certificate of its authority once, and the warnings end.</p><p><a class=\"button\" href=\"/ca.crt\">Download the certificate</a></p><p>Before you install it, compare its fingerprint (SHA-256) with the one in the terminal of the server. If they differ, somebody is between you and the server: do not install it.</p><p><code class=\"print\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -285,7 +285,7 @@ func trustPage(fingerprint string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "</code></p><section><h2>iPhone and iPad</h2><ol><li>Open this page in Safari, and download the certificate. Allow the profile.</li><li>Settings → General → VPN &amp; Device Management: open the profile <em>Roost</em>. <em>More Details</em> shows the fingerprint. Install it.</li><li>Settings → General → About → Certificate Trust Settings: switch <em>Roost</em> on.</li></ol></section><section><h2>Android</h2><ol><li>Download the certificate.</li><li>Settings → Security → More security settings → Encryption &amp; credentials → Install a certificate → CA certificate. The names differ a little; search the settings for <em>CA certificate</em>.</li><li>Choose the file <code>ca.crt</code>. <em>Trusted credentials → User</em> shows the fingerprint.</li></ol></section><section><h2>Mac, Windows, Linux</h2><ol><li>Mac: open the file, add it to the keychain <em>System</em>, and set it to <em>Always Trust</em> ")
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("</code></p><section><h2>iPhone and iPad</h2><ol><li>Open this page in Safari, and download the certificate. Allow the profile.</li><li>Settings → General → VPN &amp; Device Management: open the profile <em>Roost</em>. <em>More Details</em> shows the fingerprint. Install it.</li><li>Settings → General → About → Certificate Trust Settings: switch <em>Roost</em> on.</li></ol></section><section><h2>Android</h2><ol><li>Download the certificate.</li><li>Settings → Security → More security settings → Encryption &amp; credentials → Install a certificate → CA certificate. The names differ a little; search the settings for <em>CA certificate</em>.</li><li>Choose the file <code>ca.crt</code>. <em>Trusted credentials → User</em> shows the fingerprint.</li></ol></section><section><h2>Mac, Windows, Linux</h2><ol><li>Mac: open the file, add it to the keychain <em>System</em>, and set it to <em>Always Trust</em> ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -298,7 +298,7 @@ func trustPage(fingerprint string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "</li><li>Windows: open the file, and install it into <em>Trusted Root Certification Authorities</em>.</li><li>Firefox, and browsers on Linux: import the file among the authorities in the browser's certificate settings.</li></ol></section><p class=\"how\">The authority can sign for this machine and for private addresses alone. Remove it where you installed it when you do not use Roost from that device any more. <a href=\"/\">All tasks</a></p></main>")
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString("</li><li>Windows: open the file, and install it into <em>Trusted Root Certification Authorities</em>.</li><li>Firefox, and browsers on Linux: import the file among the authorities in the browser's certificate settings.</li></ol></section><p class=\"how\">The authority can sign for this machine and for private addresses alone. Remove it where you installed it when you do not use Roost from that device any more. <a href=\"/\">All tasks</a></p></main>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

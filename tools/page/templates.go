@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/format"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/a-h/templ/generator"
@@ -33,6 +34,10 @@ func templates(root string) (map[string][]byte, error) {
 	return made, nil
 }
 
+// devWrite is the beginning of a call that writes a constant text. Where the variable TEMPL_DEV_MODE is set, the call reads
+// the text from a file of a templ server instead, and fails without one: that is for programs under development.
+var devWrite = regexp.MustCompile(`(\w+_Err) = templruntime\.WriteString\((\w+_Buffer), \d+, `)
+
 // compile returns the Go code of one template.
 func compile(file string) ([]byte, error) {
 	parsed, err := parser.Parse(file)
@@ -43,5 +48,5 @@ func compile(file string) ([]byte, error) {
 	if _, err := generator.Generate(parsed, &out, generator.WithFileName(filepath.Base(file))); err != nil {
 		return nil, err
 	}
-	return format.Source(out.Bytes())
+	return format.Source(devWrite.ReplaceAll(out.Bytes(), []byte("_, $1 = $2.WriteString(")))
 }
