@@ -338,7 +338,7 @@ func TestAForkOfAnEarlierVersionsTask(t *testing.T) {
 // Whatever byte of an earlier version's store is damaged, no wrong content is returned.
 func TestEveryDamagedByteOfAnEarlierStoreIsNoticed(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it is about one goroutine, and the race detector takes ten times as long")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	l := newEarlierBench(t)
 	names, err := filepath.Glob(filepath.Join(l.k.dir, "objects", "pack", "*"))

@@ -69,7 +69,7 @@ func many(t *testing.T, storage string, n int) (titles map[string]string) {
 // reached.
 func TestAThousandFolders(t *testing.T) {
 	if testing.Short() {
-		t.Skip("does nothing at the same time, and is slow when watched for races")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	t.Parallel()
 	base := t.TempDir()

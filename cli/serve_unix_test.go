@@ -288,8 +288,8 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// A server with a certificate that no authority vouches for is found by the programs of its user, who can read what the
-// server told about itself, and by nobody else.
+// The programs of a server's user accept its certificate even if no authority signed it, because they can read the hash
+// of the certificate in the root. Other programs refuse it.
 func TestACertificateOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)

@@ -68,7 +68,7 @@ func readAfter(t *testing.T, s *store.Store, ref store.Ref, after uint64) (out [
 // it gives what the whole log gives from there.
 func TestAReaderGivesTheRestFromAnyCommit(t *testing.T) {
 	if testing.Short() {
-		t.Skip("does nothing at the same time, and is slow when watched for races")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	s, ref, whole := newRecordedTask(t)
 	head := whole[len(whole)-1].Seq

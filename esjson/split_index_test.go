@@ -105,7 +105,7 @@ func TestSplitIndexOfAnything(t *testing.T) {
 // What is remembered of an element does not grow with the element: it may be a bomb.
 func TestSplitIndexMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("does nothing at the same time, and is slow when watched for races")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	const bomb = `"k":[1,2],"k":{},`
 	readers := []io.Reader{strings.NewReader(`[{"ts":1},{`)}

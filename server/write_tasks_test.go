@@ -121,7 +121,7 @@ func TestTwoPatchesWithOneETag(t *testing.T) {
 }
 
 // A patch compares labels once more with the task in hand: another process may have changed them since the caller read the
-// task. Settings are protected by the commit that If-Match stands for.
+// task. The ETag in If-Match names a commit, and that protects settings.
 func TestAPatchComparesWithTheTaskInHand(t *testing.T) {
 	g := newWorkingBench(t)
 	ref := fixture.Must[refOf](t)(g.store.Find(t.Context(), g.id))

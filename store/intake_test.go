@@ -44,7 +44,7 @@ func with(list []string, more ...string) string {
 
 func TestForeignWritesTakenIn(t *testing.T) {
 	if testing.Short() {
-		t.Skip("does nothing at the same time, and is slow when watched for races")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	for name, c := range map[string]struct {
 		ui, api        string
@@ -90,7 +90,7 @@ func TestForeignWritesTakenIn(t *testing.T) {
 
 func TestForeignWritesRefused(t *testing.T) {
 	if testing.Short() {
-		t.Skip("does nothing at the same time, and is slow when watched for races")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	for name, ui := range map[string]string{
 		"from memory":       array(fourRows[0], fourRows[1], uiRow(7, "the window's own")),

@@ -70,7 +70,7 @@ func BenchmarkSent(b *testing.B) {
 // of a task and of a fork that begins with its log.
 func TestSentIsWhatTheOwnerHolds(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it is about one goroutine, and the race detector takes ten times as long")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	s := open(t, t.TempDir())
 	ctx := context.Background()

@@ -103,7 +103,7 @@ func TestASessionGoesOnAsAFork(t *testing.T) {
 	}
 }
 
-// What Cline adds to a session that goes on as a fork gets rows too, while the fork has no others.
+// Messages that Cline adds to a session get rows in its fork, too, as long as all rows of the fork are reconstructed.
 func TestASessionThatGrowsGetsRows(t *testing.T) {
 	data, dir := clineData(t)
 	file := filepath.Join(dir, roofmt.TranscriptName(sessionID))

@@ -182,7 +182,7 @@ func TestTheSameWordsOfAnEarlierTurnCarryNothingOver(t *testing.T) {
 // in one go.
 func TestManyAlikeAreMatchedInOneGo(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it is about one goroutine, and the race detector takes ten times as long")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	alike := func(n int) time.Duration {
 		w := tell(t)

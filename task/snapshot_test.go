@@ -39,7 +39,7 @@ func played(t testing.TB, turns int) *foldedLog {
 // What a message costs in a snapshot bounds what opening a long task costs.
 func TestASnapshotIsSmall(t *testing.T) {
 	if testing.Short() {
-		t.Skip("does nothing at the same time, and is slow when watched for races")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	size := func(turns int) int {
 		w := played(t, turns)
@@ -119,7 +119,7 @@ func adopted(t testing.TB) *foldedLog {
 // answers or errors, and never breaks.
 func TestADamagedSnapshotIsRefusedOrHarmless(t *testing.T) {
 	if testing.Short() {
-		t.Skip("does nothing at the same time, and is slow when watched for races")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	for name, w := range map[string]*foldedLog{"played": played(t, 2), "adopted": adopted(t)} {
 		whole, err := w.Snapshot()

@@ -171,7 +171,7 @@ func TestFormOfTheRulesFile(t *testing.T) {
 // Hostile patterns: a file of rules may come with a repository.
 func TestMatchingIsNotExponential(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it is about one goroutine, and the race detector takes ten times as long")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	long := strings.Repeat("a", 4000)
 	deep := strings.TrimSuffix(strings.Repeat("a/", 300), "/")
@@ -198,7 +198,7 @@ func TestALongRuleAndADeepPath(t *testing.T) {
 // Rules that end in other names cost a path nothing: a file of many rules may come with a repository.
 func TestManyRulesCostAPathLittleMoreThanFew(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it is about one goroutine, and the race detector takes ten times as long")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	for _, form := range []string{"%05dx", "*%05d", "?[a-z]*.%05d", "/a/%05d/", "**/q/**/%05d"} {
 		measure := func(count int) time.Duration {

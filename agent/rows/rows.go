@@ -23,7 +23,7 @@ func Say(ts int64, kind, text string, images []string) json.RawMessage {
 	return esjson.ObjectOf("ts", ts, "type", "say", "say", kind, "text", text, "images", list)
 }
 
-// Words returns a row of what a person said. Its list of images is never absent: Roo writes an empty one, too.
+// Words returns the row of a user's words. It always has a list of images, as Roo writes an empty one, too.
 func Words(ts int64, kind, text string, images []string) json.RawMessage {
 	return Say(ts, kind, text, append([]string{}, images...))
 }

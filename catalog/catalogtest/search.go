@@ -16,7 +16,7 @@ import (
 
 func testHitsAreThoseOfEveryMessage(t *testing.T, place Backend) {
 	if testing.Short() {
-		t.Skip("does nothing at the same time, and is slow when watched for races")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	ctx := context.Background()
 	db := place.Open(t)
@@ -106,7 +106,7 @@ func testHugeAndHostileTexts(t *testing.T, place Backend) {
 
 func testPartsAreFew(t *testing.T, place Backend) {
 	if testing.Short() {
-		t.Skip("it is about one goroutine, and the race detector takes ten times as long")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	random := rand.New(rand.NewPCG(4, 4))
 	db := place.Open(t)

@@ -109,7 +109,7 @@ func TestApplyDiffChoices(t *testing.T) {
 // A block that fits nowhere in a large file must fail in reasonable time.
 func TestApplyDiffIsBounded(t *testing.T) {
 	if testing.Short() {
-		t.Skip("does nothing at the same time, and is slow when watched for races")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	text := strings.Repeat("func something(a int) { return compute(a, b, c) }\n", 40000)
 	search := strings.Repeat("func another(z string) { return render(x, y) }\n", 60)
@@ -132,7 +132,7 @@ func TestApplyDiffIsBounded(t *testing.T) {
 // The search for the nearest texts is bounded for a diff, not for each of its blocks.
 func TestManyBlocksThatFitNowhereCostLittleMoreThanOne(t *testing.T) {
 	if testing.Short() {
-		t.Skip("does nothing at the same time, and is slow when watched for races")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	var text strings.Builder
 	for i := range 20_000 {

@@ -225,7 +225,7 @@ func TestALargePatchEnds(t *testing.T) {
 // A search among lines that repeat takes time in proportion to them, not to their square.
 func TestALongChunkOfRepeatedLinesEnds(t *testing.T) {
 	if testing.Short() {
-		t.Skip("does nothing at the same time, and is slow when watched for races")
+		t.Skip("runs one goroutine, and is slow under the race detector")
 	}
 	measure := func(n int) time.Duration {
 		old := strings.Repeat("x\n", 5*n)
