@@ -415,6 +415,20 @@ func TestWordsBesideResultsStayWhenTheTurnGoes(t *testing.T) {
 	}
 }
 
+// A run that ended between its results and the next request leaves results without words: after a rewind, or at a limit.
+func TestResultsGoWithTheirCallBeforeWordsOfANewRun(t *testing.T) {
+	w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "do it")), apiMessage(2, turn("user", "do it", 1)))
+	w.then(ui(3, request(3))).then(ui(4, say(4, "first")), apiMessage(5, assistant("c1"))).then(finished("c1", "r")).then(apiMessage(6, results("c1")))
+	w.then(ui(7, feedback(7, "go on")), apiMessage(8, turn("user", "go on", 7))).then(ui(9, request(9))).then(apiMessage(10, turn("assistant", "second", 9)))
+	e, err := rewind.Message(w.State, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.then(e); ids(w.API()) != "2 8 10" || ids(w.UI()) != "1 7 9" {
+		t.Errorf("got rows %s and messages %s, want 1 7 9 and 2 8 10", ids(w.UI()), ids(w.API()))
+	}
+}
+
 // A log may be damaged or made by somebody else.
 func TestMovesThatCannotBe(t *testing.T) {
 	w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "a")), ui(2, say(2, "b")))

@@ -355,7 +355,7 @@ func Message(s *task.State, row int) (task.Rewound, error) {
 		rows = slices.DeleteFunc(slices.Clone(s.UI()[from:to]), coverRow)
 		if reply := replyBetween(s, from, to); reply >= 0 {
 			gone = append(gone, s.API()[reply])
-			if next := reply + 1; next < len(s.API()) && answersOnly(s.API()[next], s.API()[reply]) && !wordsAt(s, to) {
+			if next := reply + 1; next < len(s.API()) && answersOnly(s.API()[next], s.API()[reply]) && wordsApart(s, to, s.API()[next]) {
 				gone = append(gone, s.API()[next])
 			}
 		}
@@ -391,8 +391,13 @@ func turnOf(s *task.State, row int) (from, to int) {
 	return from, to
 }
 
-func wordsAt(s *task.State, row int) bool {
-	return row < len(s.UI()) && s.UI()[row].Kind() == "say:user_feedback"
+// wordsApart reports whether the user's words in a row, if it holds any, are in another message than m.
+func wordsApart(s *task.State, row int, m *task.Message) bool {
+	if row == len(s.UI()) || s.UI()[row].Kind() != "say:user_feedback" {
+		return true
+	}
+	said, err := saidIn(s, row)
+	return err == nil && said != nil && said != m
 }
 
 // replyBetween returns the index of the reply to the request in row from, -1 when it has none. to is the row behind the
