@@ -374,6 +374,21 @@ func TestCheckOfPairs(t *testing.T) {
 	}
 }
 
+// A user who removes a question keeps the answer: it is no damage that the answer lacks its call then.
+func TestCheckOfAResultWhoseCallWasRemoved(t *testing.T) {
+	s := storetest.Open(t, filepath.Join(t.TempDir(), "root"))
+	k := storetest.Create(t, s, "t")
+	storetest.Commit(t, k, task.API, storetest.APIRow(1, "user", "do it"))
+	storetest.Commit(t, k, task.API, `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"x","input":{}}]}`)
+	asked := k.State().API()[1].ID
+	storetest.Commit(t, k, task.API, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"the blue one"}]}`)
+	storetest.Check(t, k.Commit(context.Background(), task.Rewound{Why: "remove", To: asked, Hide: []task.Run64{{asked, asked}}}))
+	storetest.Close(t, k)
+	if r := runDoctor(t, s, doctor.Options{}); len(r.Damaged) != 0 {
+		t.Errorf("got %s, want no damage", problems(r.Damaged))
+	}
+}
+
 func TestWorkTellsHowFarItIs(t *testing.T) {
 	s, _, _, _ := newCheckedStore(t)
 	told := map[string]int{}

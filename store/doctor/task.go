@@ -142,7 +142,9 @@ func unpairedCalls(s *task.State) string {
 			for _, id := range m.Results() {
 				switch c := calls[id]; {
 				case c == nil:
-					orphans++
+					if s.Call(id) == nil { // the user removed a call that is known, and kept its answer
+						orphans++
+					}
 				case c.closed:
 					extra++
 				default:
