@@ -174,6 +174,18 @@ func (a *commands) run(ctx context.Context, c *client.Client, near bool, req app
 	}
 	undo()
 	w.task, w.run = run.Task, run.ID
+	if req.Task == "" {
+		return a.watchOn(ctx, c, w)
+	}
+	// Words to a task whose subtask waits for an answer go to the subtask: its run continues, and then that of the task.
+	switch r, err := newestRun(ctx, c, req.Task); {
+	case err != nil:
+		return err
+	case r.Task != run.Task && r.State == "running":
+		w.task, w.run = r.Task, r.ID
+	case r.Task != run.Task:
+		w = fromStart(run, w.ask)
+	}
 	return a.watchOn(ctx, c, w)
 }
 
