@@ -143,7 +143,7 @@ func (a *commands) begin(cmd *cobra.Command, r *app.RunFlags, request func(*clie
 // run starts a run or continues a task, shows it until it ends or waits, and prints its result. Ctrl-C stops a run of
 // this process; for a run of another process, it only ends the following.
 func (a *commands) run(ctx context.Context, c *client.Client, near bool, req app.Request) error {
-	w := watched{task: req.Task, after: "0", ask: !req.Unattended, fresh: req.Task == ""}
+	w := watched{task: req.Task, after: "0", ask: !req.Unattended, leave: req.Unattended, fresh: req.Task == ""}
 	var err error
 	if req.Task != "" {
 		if w.after, err = c.Mark(ctx, req.Task); err != nil {
@@ -185,6 +185,7 @@ func (a *commands) run(ctx context.Context, c *client.Client, near bool, req app
 		w.task, w.run = r.Task, r.ID
 	case r.Task != run.Task:
 		w = fromStart(run, w.ask)
+		w.leave = req.Unattended
 	}
 	return a.watchOn(ctx, c, w)
 }
@@ -261,7 +262,9 @@ func (a *commands) join(ctx context.Context, c *client.Client, req app.Request, 
 		a.Warn("mode, model, limits and approvals of a run that works already stay as they are")
 	}
 	if req.Message == nil || strings.TrimSpace(req.Message.Text) == "" && len(req.Message.Images) == 0 {
-		return a.watchOn(ctx, c, fromStart(r, !req.Unattended))
+		w := fromStart(r, !req.Unattended)
+		w.leave = req.Unattended
+		return a.watchOn(ctx, c, w)
 	}
 	from, err := c.Mark(ctx, r.Task)
 	if err != nil {
@@ -281,7 +284,7 @@ func (a *commands) join(ctx context.Context, c *client.Client, req app.Request, 
 	if err != nil {
 		return err
 	}
-	return a.watchOn(ctx, c, watched{task: r.Task, run: sent.Run, after: from, ask: !req.Unattended})
+	return a.watchOn(ctx, c, watched{task: r.Task, run: sent.Run, after: from, ask: !req.Unattended, leave: req.Unattended})
 }
 
 // askTrust asks whether to continue a task that is not proven to be this root's own, and whose open work or settings

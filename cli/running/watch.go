@@ -28,6 +28,7 @@ type watched struct {
 	fresh     bool   // do not show events before the run's first one: the task was created for this run
 	since     string // durable events before this time were already shown; RFC 3339, "" = none
 	ask       bool   // a person answers its questions here
+	leave     bool   // stop following when another process's run waits for an answer: no person reads here
 	letGo     func() // lets a run of this process wait, saved, when no user can answer
 }
 
@@ -222,7 +223,8 @@ func (w *Watcher) state(ctx context.Context, q *asking, run string) (out engine.
 	if err != nil {
 		return out, false, "" // if the failure lasts, the events report it
 	}
-	if r.State == "queued" || r.State == "running" || r.State == "waiting" && (q.open() || r.Here) {
+	waits := r.State == "waiting" && (q.open() || r.Here) && (r.Question == "" || !w.leave)
+	if r.State == "queued" || r.State == "running" || waits {
 		return out, false, r.Silent
 	}
 	return outcomeOf(r), true, ""
