@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"mime"
 	"net/http"
 	"net/url"
@@ -265,7 +266,7 @@ func placesOf(path string) []string {
 // param is a query parameter of a route. The same table serves the reading of queries and the OpenAPI document.
 type param struct {
 	name  string
-	kind  string // text, number, flag, time, dollars, word, words
+	kind  string // text, names, number, flag, time, dollars, word, words
 	words []string
 	doc   string
 	least int // of a number
@@ -276,6 +277,8 @@ type param struct {
 func newParam(name, kind, doc string) param {
 	p := param{name: name, kind: kind, doc: doc}
 	switch {
+	case kind == "names":
+		p.most = longestNames
 	case strings.Contains(kind, ".."):
 		p.kind = "number"
 		_, _ = fmt.Sscanf(kind, "%d..%d=%d", &p.least, &p.most, &p.deflt) // a test parses every kind
@@ -297,22 +300,33 @@ type values struct {
 }
 
 // paramsFor returns the parameters that a request may give. A client of this process may ask for a list without a
-// limit.
+// limit, and name any number of tasks.
 func paramsFor(r *http.Request, params []param) []param {
 	if r.RemoteAddr != client.LocalPeer {
 		return params
 	}
 	params = slices.Clone(params)
 	for i := range params {
-		if params[i].name == "limit" {
+		if params[i].name == "limit" || params[i].kind == "names" {
 			params[i].most = 0
 		}
 	}
 	return params
 }
 
-// longest bounds a parameter, in bytes.
-const longest = 4096
+// Bounds of a parameter, in bytes. The header of a request, which holds all of them, has at most 32 KiB.
+const (
+	longest      = 4096
+	longestNames = 24 << 10
+)
+
+// bound returns how many bytes a value may have.
+func (p param) bound() int {
+	if p.kind == "names" {
+		return cmp.Or(p.most, math.MaxInt)
+	}
+	return longest
+}
 
 // decode reads the query of a request strictly: one problem lists all unknown, repeated and malformed parameters.
 func decode(raw string, params []param, now time.Time) (values, error) {
@@ -335,8 +349,8 @@ func decode(raw string, params []param, now time.Time) (values, error) {
 			wrong = append(wrong, api.Wrong{Parameter: report.Clip(name), Detail: "there is no such parameter" + known(params)})
 		case len(texts) > 1:
 			wrong = append(wrong, api.Wrong{Parameter: name, Detail: "the parameter is given twice"})
-		case len(texts[0]) > longest:
-			wrong = append(wrong, api.Wrong{Parameter: name, Detail: "the value is longer than 4096 bytes"})
+		case len(texts[0]) > params[i].bound():
+			wrong = append(wrong, api.Wrong{Parameter: name, Detail: fmt.Sprintf("the value is longer than %d bytes", params[i].bound())})
 		default:
 			if why := v.read(params[i], texts[0], now); why != "" {
 				wrong = append(wrong, api.Wrong{Parameter: name, Detail: why})

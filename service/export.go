@@ -236,16 +236,21 @@ type Export struct {
 }
 
 // Export opens tasks to write them in a form: md, html, json, roo (a tar of Roo's files) or archive, which alone holds
-// several tasks. With mask, secrets are masked in the forms that people read. The caller closes the export.
+// several tasks; after the first one, the name * is all tasks. With mask, secrets are masked in the forms that people
+// read. The caller closes the export.
 func (s *Service) Export(ctx context.Context, ids []string, format string, mask bool) (*Export, error) {
 	x := &Export{of: s, format: format, mask: mask, done: api.Exported{Damaged: []api.Damage{}}}
-	for _, id := range ids {
-		ref, err := s.store.Find(ctx, id)
+	seen := map[store.Ref]bool{}
+	for i, id := range ids {
+		refs, err := s.named(ctx, id, i > 0)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(x.refs, ref) {
-			x.refs = append(x.refs, ref)
+		for _, ref := range refs {
+			if !seen[ref] {
+				seen[ref] = true
+				x.refs = append(x.refs, ref)
+			}
 		}
 	}
 	x.Task, x.Name = x.refs[0].ID, export.FileName(x.refs[0].ID)
@@ -263,6 +268,21 @@ func (s *Service) Export(ctx context.Context, ids []string, format string, mask 
 	x.view = v
 	x.done.Damaged = append(x.done.Damaged, v.Summary.Damaged...)
 	return x, nil
+}
+
+// named returns the task with a name. all: the name * is all tasks that lists show.
+func (s *Service) named(ctx context.Context, id string, all bool) ([]store.Ref, error) {
+	if id != "*" || !all {
+		ref, err := s.store.Find(ctx, id)
+		return []store.Ref{ref}, err
+	}
+	refs, err := s.store.Refs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := s.List(ctx, api.TaskFilter{})
+	listed := api.SetOf(api.Each(list.Items, func(t api.Summary) string { return t.Source + ":" + t.ID }))
+	return slices.DeleteFunc(refs, func(r store.Ref) bool { return !listed[r.Source+":"+r.ID] }), err
 }
 
 // Close closes the export.

@@ -284,6 +284,9 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 		}
 	}
 	also := api.Each(x.refs[1:], func(t chosen) string { return t.name })
+	if x.flags.all {
+		also = []string{"*"}
+	}
 	report, err := x.fetch(ctx, c, x.refs[0], also, func(body io.Reader) error {
 		write := func(w io.Writer) error { return x.copy(w, body) }
 		if path == "" {
@@ -297,7 +300,7 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 			return err
 		})
 	})
-	if p, is := errors.AsType[*client.Problem](err); is && len(p.Errors) > 0 { // nothing was written
+	if p, is := errors.AsType[*client.Problem](err); is && len(p.Errors) > 0 && p.Code != "validation_failed" { // no task can be read
 		for _, e := range p.Errors {
 			source, id, _ := strings.Cut(e.Parameter, ":")
 			x.failed(id, source, e.Detail)
