@@ -32,7 +32,6 @@ import (
 	"github.com/roost-dev/roost/cli/settings"
 	"github.com/roost-dev/roost/cli/tasks"
 	"github.com/roost-dev/roost/cli/try"
-	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
@@ -60,24 +59,19 @@ func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // Run runs one command line and returns its exit code. Errors are printed to Err.
 func Run(ctx context.Context, a *app.App, args []string) int {
-	out := &app.Output{W: a.Out, JSON: &a.Flags.JSON}
-	if a.OutTTY {
-		out.Screen = redact.TerminalJSON(a.Out)
-		defer func() { _ = out.Screen.Close() }() // the rest of a character
-	}
+	out := app.NewOutput(a.Out, a.OutTTY, &a.Flags.JSON)
 	a.Out = out
 	root := rootCommand(a)
-	help := &app.Output{W: out} // keeps the error of a write, which cobra ignores
-	root.SetOut(help)
 	root.SetArgs(args)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		(&commands{a}).complete(root)
 	}
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil && help.Err != nil {
-		err = fmt.Errorf("print the help: %w", help.Err)
+	printed := out.Close()
+	if err == nil {
+		err = printed
 	}
-	if err == nil || out.Gone && app.ReaderGone(err) {
+	if err == nil || app.ReaderGone(printed) && app.ReaderGone(err) {
 		return failure.ExitDone
 	}
 	if !a.Flags.JSON { // a wrong flag may have ended parsing before --json was seen
@@ -191,21 +185,18 @@ func (a *commands) version(*cobra.Command, []string) error {
 
 func (a *commands) completionCommand() *cobra.Command {
 	cmd := help.Command("completion", func(cmd *cobra.Command, args []string) error {
-		var err error
 		switch root := cmd.Root(); args[0] {
 		case "bash":
-			err = root.GenBashCompletionV2(a.Out, true)
+			return root.GenBashCompletionV2(a.Out, true)
 		case "zsh":
-			err = root.GenZshCompletion(a.Out)
+			return root.GenZshCompletion(a.Out)
 		case "fish":
-			err = root.GenFishCompletion(a.Out, true)
+			return root.GenFishCompletion(a.Out, true)
 		case "powershell":
-			err = root.GenPowerShellCompletionWithDesc(a.Out)
-		default:
-			return failure.Usage("roost completion "+args[0], "there is no script for that shell",
-				"roost completion bash|zsh|fish|powershell")
+			return root.GenPowerShellCompletionWithDesc(a.Out)
 		}
-		return api.Failed(err, "print the completion script")
+		return failure.Usage("roost completion "+args[0], "there is no script for that shell",
+			"roost completion bash|zsh|fish|powershell")
 	})
 	cmd.ValidArgs = []string{"bash", "zsh", "fish", "powershell"}
 	return cmd

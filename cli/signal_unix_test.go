@@ -299,7 +299,11 @@ func TestFullOutputIsTold(t *testing.T) {
 	defer full.Close()
 	s := newSandbox(t)
 	s.foreign("task-01", "a story", 1776100000000)
-	for _, args := range [][]string{{"list"}, {"list", "--json"}, {"show", "task-01"}, {"version"}, {"config", "path"}, {"doctor", "--json"}} {
+	for _, args := range [][]string{
+		{"list"}, {"list", "--json"}, {"show", "task-01"}, {"version"}, {"config", "path"}, {"doctor", "--json"}, {"export", "task-01"},
+		{"export", "task-01", "--format", "archive"}, {"search", "story"}, {"completion", "bash"},
+		{"run", "--json", "--yes", "--provider", "script", "--model", s.script(finish("done")), "-C", s.ws, "go"},
+	} {
 		cmd := s.command(args...)
 		var errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = full, &errs

@@ -90,8 +90,8 @@ func (a *commands) topic(cmd *cobra.Command, args []string) error {
 	case len(args) > 1:
 	case help.Topic(args[0]) != nil:
 		return a.Paged(cmd.Context(), func() error {
-			_, err := fmt.Fprintln(a.Out, a.layout().Page(help.Topic(args[0]).Text))
-			return api.Failed(err, "print the page")
+			fmt.Fprintln(a.Out, a.layout().Page(help.Topic(args[0]).Text))
+			return a.Flush()
 		})
 	default:
 		for _, l := range lists {

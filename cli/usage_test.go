@@ -31,6 +31,16 @@ func TestOutputThatCannotBePrintedIsAFailure(t *testing.T) {
 	}
 }
 
+// What is said about a result is not said when nobody got the result.
+func TestNoHintFollowsAResultThatWasNotPrinted(t *testing.T) {
+	t.Parallel()
+	a, _, errs := clitest.New(t)
+	a.Out = full{}
+	if code := Run(t.Context(), a, []string{"models"}); code != failure.ExitFailed || strings.Contains(errs.String(), "Prices") {
+		t.Errorf("exit %d\n%s", code, errs)
+	}
+}
+
 // Each page is that of a command, and has what its command is made of.
 func TestPagesOfCommands(t *testing.T) {
 	t.Parallel()

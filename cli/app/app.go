@@ -4,6 +4,7 @@
 package app
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -34,7 +35,7 @@ import (
 // App is one invocation of roost: its streams, its environment and its flags.
 type App struct {
 	In       io.Reader
-	Out, Err io.Writer
+	Out, Err io.Writer // Run makes Out an Output
 	Env      func(string) string
 	Dir      string // the current folder
 	Now      func() time.Time
@@ -63,9 +64,10 @@ type global struct {
 // Interactive reports whether the command can ask a user.
 func (a *App) Interactive() bool { return a.InTTY && a.ErrTTY && !a.Flags.NoInput && !a.Flags.JSON }
 
-// Say prints a message for the user to stderr, unless -q.
+// Say prints a message for the user to stderr, unless -q, or after a result that could not be printed.
 func (a *App) Say(format string, args ...any) {
-	if !a.Flags.Quiet {
+	out, _ := a.Out.(*Output)
+	if !a.Flags.Quiet && (out == nil || !out.failed.Load()) {
 		a.aside(display.Safe(fmt.Sprintf(format, args...)))
 	}
 }
@@ -101,27 +103,66 @@ func (a *App) Warn(text string) {
 // Millis returns the time now, in Unix milliseconds.
 func (a *App) Millis() int64 { return a.Now().UnixMilli() }
 
-// Output is stdout. Its reader may close the pipe early, as in `roost list | head -1`; that is no failure.
+// Output is stdout with a buffer, for one goroutine. The first error of a write stays: nothing is written after it, and
+// each later Write and Flush returns it. So a command may ignore the errors of what it prints; Run reports the first one.
 type Output struct {
 	W      io.Writer
-	Screen *redact.Screen // gets JSON before W does, where W is a terminal
-	JSON   *bool          // the output is JSON; only Screen needs it
-	Gone   bool
-	Err    error // the first error of a write
+	buffer *bufio.Writer
+	screen *redact.Screen // gets JSON before the buffer does; nil: W is no terminal
+	json   *bool          // the output is JSON
+	failed atomic.Bool
 }
 
-func (o *Output) Write(p []byte) (int, error) {
-	w := o.W
-	if o.Screen != nil && *o.JSON {
-		w = o.Screen
+// NewOutput makes an output on w. For a terminal it makes JSON safe; json reports whether the output is JSON.
+func NewOutput(w io.Writer, terminal bool, json *bool) *Output {
+	if outer, is := w.(*Output); is { // a command that another one runs
+		w = outer.W
 	}
-	n, err := w.Write(p)
-	o.Gone = o.Gone || ReaderGone(err)
-	o.Err = cmp.Or(o.Err, err)
-	return n, err
+	o := &Output{W: w, buffer: bufio.NewWriter(w), json: json}
+	if terminal {
+		o.screen = redact.TerminalJSON(o.buffer)
+	}
+	return o
 }
 
-// ReaderGone reports whether a write failed because the reader closed its end.
+func (o *Output) Write(p []byte) (n int, err error) {
+	if o.screen != nil && *o.json {
+		n, err = o.screen.Write(p)
+	} else {
+		n, err = o.buffer.Write(p)
+	}
+	return n, o.noted(err)
+}
+
+// Flush writes what is buffered.
+func (o *Output) Flush() error { return o.noted(o.buffer.Flush()) }
+
+func (o *Output) noted(err error) error {
+	if err != nil {
+		o.failed.Store(true)
+	}
+	return api.Failed(err, "print the result")
+}
+
+// Close writes the rest, also of a character that is not complete.
+func (o *Output) Close() error {
+	if o.screen != nil {
+		_ = o.screen.Close() // Flush returns the error
+	}
+	return o.Flush()
+}
+
+// Flush writes what is buffered of the result, and returns the first error of printing it. Everything that prints a result
+// calls it at its end.
+func (a *App) Flush() error {
+	if out, is := a.Out.(*Output); is {
+		return out.Flush()
+	}
+	return nil
+}
+
+// ReaderGone reports whether a write failed because the reader closed its end, as in `roost list | head -1`: that is no
+// failure of the command.
 func ReaderGone(err error) bool {
 	const noData, brokenPipe = syscall.Errno(232), syscall.Errno(109) // on Windows
 	var code syscall.Errno
@@ -140,11 +181,8 @@ func SurviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPI
 func encode(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	return api.Failed(enc.Encode(v), "write the result")
+	return enc.Encode(v)
 }
-
-// Printed returns the error of printing a result; nil for nil.
-func Printed(err error) error { return api.Failed(err, "print the result") }
 
 // PrintJSON prints a document to stdout.
 func (a *App) PrintJSON(v any) error {
@@ -152,7 +190,10 @@ func (a *App) PrintJSON(v any) error {
 	if a.OutTTY && !a.Flags.JSON { // with --json, Output makes everything safe for the terminal
 		out = redact.TerminalJSON(out)
 	}
-	return encode(out, v)
+	if err := encode(out, v); err != nil {
+		return err
+	}
+	return a.Flush()
 }
 
 // Show prints a document to stdout: as JSON with --json, else by show.
@@ -294,11 +335,16 @@ func (a *App) Paged(ctx context.Context, f func() error) error {
 
 	var said bytes.Buffer
 	stdout, stderr := a.Out, a.Err
-	pipe := &Output{W: in}
+	pipe := NewOutput(in, false, nil)
 	a.Out, a.Err = pipe, &said
 	err = f()
 	a.Out, a.Err = stdout, stderr
-	if pipe.Gone && ReaderGone(err) {
+	unread := pipe.Flush()
+	if err == nil {
+		err = unread
+	}
+	left := ReaderGone(unread)
+	if left && ReaderGone(err) {
 		err = nil
 	}
 	closed := in.Close()
@@ -311,7 +357,7 @@ func (a *App) Paged(ctx context.Context, f func() error) error {
 	case errors.As(ended, &exit) && exit.ExitCode() == noCommand:
 		a.Warn("there is no pager " + line + "; NO_PAGER=1 prints without one")
 		return f() // no user has seen its first output and messages
-	case exit != nil && pipe.Gone:
+	case exit != nil && left:
 		ended = nil
 	}
 	if _, werr := io.Copy(stderr, &said); err == nil {

@@ -229,8 +229,8 @@ func (a *App) PrintRaw(doc []byte) error {
 	if n := len(doc); n == 0 || doc[n-1] != '\n' {
 		doc = append(doc, '\n')
 	}
-	_, err := a.Out.Write(doc)
-	return Printed(err)
+	_, _ = a.Out.Write(doc) // Flush returns the error
+	return a.Flush()
 }
 
 // PageMost returns the largest number of items that one answer may hold: a server bounds it, this process does not.

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"slices"
@@ -87,14 +86,13 @@ func (a *App) Table(items []api.Summary, depths []int, names map[string]string, 
 		}
 		return b.String()
 	}
-	out := bufio.NewWriter(a.Out)
 	head := line(func(c column) string { return c.head }) + "TITLE"
-	fmt.Fprintln(out, style.Paint(view.Dim, display.Cut(head, width)))
+	fmt.Fprintln(a.Out, style.Paint(view.Dim, display.Cut(head, width)))
 	for i, t := range items {
 		text := line(func(c column) string { return c.cells[i] }) + a.title(t, depths[i], room)
-		fmt.Fprintln(out, style.Paint(StyleOf(t), display.Cut(text, width)))
+		fmt.Fprintln(a.Out, style.Paint(StyleOf(t), display.Cut(text, width)))
 	}
-	return Flushed(out)
+	return a.Flush()
 }
 
 // title returns the title of a task in a list, with its tags, in room columns; 0 = any number.
@@ -190,12 +188,12 @@ func (a *App) Grid(rows [][]string) error {
 // Sheet prints rows in columns, each row in its style. The cells from right up to end are aligned right, and lines are
 // cut to so many columns; 0 = not at all.
 func (a *App) Sheet(rows [][]string, styles []view.Style, right, end, columns int) error {
-	out, style, widths := bufio.NewWriter(a.Out), a.OutStyle(), Widths(rows)
+	style, widths := a.OutStyle(), Widths(rows)
 	for i, row := range rows {
 		line := strings.TrimRight(Cells(row, widths, right, end), " ")
-		fmt.Fprintln(out, style.Paint(styles[i], display.Cut(line, columns)))
+		fmt.Fprintln(a.Out, style.Paint(styles[i], display.Cut(line, columns)))
 	}
-	return Flushed(out)
+	return a.Flush()
 }
 
 // Widths returns the widths that the columns of a table need.
@@ -232,8 +230,8 @@ func (a *App) Println(text string) error { return a.Painted([]string{a.Result(te
 
 // Painted prints lines of the result that have colours, and whose texts are safe for a terminal already.
 func (a *App) Painted(lines []string) error {
-	_, err := fmt.Fprintln(a.Out, strings.Join(lines, "\n"))
-	return Printed(err)
+	fmt.Fprintln(a.Out, strings.Join(lines, "\n"))
+	return a.Flush()
 }
 
 // Result returns a text in the form for stdout: safe for a terminal, unchanged for programs.
@@ -272,9 +270,6 @@ func (a *App) Columns() int {
 	}
 	return a.Width
 }
-
-// Flushed writes the buffered part of the result.
-func Flushed(w *bufio.Writer) error { return Printed(w.Flush()) }
 
 // MessagesText returns the number of messages of both histories, in words.
 func MessagesText(n api.MessageCounts, turns int) string {

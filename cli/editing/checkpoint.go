@@ -1,7 +1,6 @@
 package editing
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -65,9 +64,7 @@ func (a *commands) printCheckpoints(l api.Checkpoints) error {
 		}
 		lines = append(lines, line)
 	}
-	if err := a.Painted(lines); err != nil {
-		return err
-	}
+	a.Painted(lines)
 	if l.Damaged != "" {
 		a.Warn(fmt.Sprintf("the contents in %s are damaged: %s; roost doctor %s names what is lost", l.Store, l.Damaged, failure.ShellWord(l.ID)))
 	}
@@ -138,9 +135,7 @@ func (a *commands) showCollection(found api.Collection) error {
 		lines = append(lines, line)
 	}
 	if len(lines) > 0 {
-		if err := a.Println(strings.Join(lines, "\n")); err != nil {
-			return err
-		}
+		a.Println(strings.Join(lines, "\n"))
 	}
 	verb := map[bool]string{true: "would free", false: "freed"}[found.DryRun]
 	a.Say("%s; %s %s", api.Plural(len(found.Items), "store"), verb, api.SizeText(freed))
@@ -250,9 +245,7 @@ func (a *commands) agree(ctx context.Context, what string, r api.RestoreResult, 
 
 // tellRestore prints the result of a restore.
 func (a *commands) tellRestore(r api.RestoreResult) error {
-	if err := a.printRestored(r); err != nil {
-		return err
-	}
+	a.printRestored(r)
 	if !r.DryRun && r.Outcome == "done" {
 		a.Say("  back: roost undo %s", failure.ShellWord(r.ID))
 	}
@@ -260,12 +253,9 @@ func (a *commands) tellRestore(r api.RestoreResult) error {
 }
 
 // printRestored prints which files were restored, and which others changed meanwhile.
-func (a *commands) printRestored(r api.RestoreResult) error {
-	if err := a.Painted(a.restoreLines(r, a.OutStyle())); err != nil {
-		return err
-	}
+func (a *commands) printRestored(r api.RestoreResult) {
+	a.Painted(a.restoreLines(r, a.OutStyle()))
 	a.warnLeft(r)
-	return nil
 }
 
 func (a *commands) warnLeft(r api.RestoreResult) {
@@ -357,18 +347,15 @@ func filesText(d api.Action) string {
 }
 
 // printKept names the files that undo or redo left unchanged.
-func (a *commands) printKept(r *api.RestoreResult) error {
+func (a *commands) printKept(r *api.RestoreResult) {
 	if r == nil {
-		return nil
+		return
 	}
 	for _, i := range r.Conflicts {
 		why := cmp.Or(display.OneLine(i.Why), "others changed it since")
-		if err := a.Println("  kept: " + display.OneLine(i.Path) + "  (" + why + ")"); err != nil {
-			return err
-		}
+		a.Println("  kept: " + display.OneLine(i.Path) + "  (" + why + ")")
 	}
 	a.warnLeft(*r)
-	return nil
 }
 
 // barWidth is the number of signs in the longest bar of --stat.
@@ -411,17 +398,17 @@ func (a *commands) showDiff(ctx context.Context, d api.Diff, stat bool) error {
 // printPatch prints a difference as a patch: for programs byte for byte, so that it can be applied. Everything in it
 // comes from files and models, names included.
 func (a *commands) printPatch(files []api.FileDiff) error {
-	style, out := a.OutStyle(), bufio.NewWriter(a.Out)
+	style := a.OutStyle()
 	for _, f := range files {
 		if f.Patch == "" || f.Why != "" {
-			fmt.Fprintln(out, style.Paint(view.Head, f.Change+"  "+display.OneLine(f.Path)+"  ("+diffNote(f)+")"))
+			fmt.Fprintln(a.Out, style.Paint(view.Head, f.Change+"  "+display.OneLine(f.Path)+"  ("+diffNote(f)+")"))
 			continue
 		}
 		for line := range strings.SplitSeq(strings.TrimSuffix(a.Result(f.Patch), "\n"), "\n") {
-			fmt.Fprintln(out, style.Paint(lineStyle(line), line))
+			fmt.Fprintln(a.Out, style.Paint(lineStyle(line), line))
 		}
 	}
-	return out.Flush()
+	return a.Flush()
 }
 
 func lineStyle(line string) view.Style {

@@ -31,7 +31,7 @@ func TestCheckpointTextsAreSafe(t *testing.T) {
 		"patch": func(a *app.App) error { return (&commands{App: a}).printPatch([]api.FileDiff{diff, unkept}) },
 		"stat":  func(a *app.App) error { return (&commands{App: a}).printStat([]api.FileDiff{diff, unkept}) },
 		"plan":  func(a *app.App) error { return (&commands{App: a}).tellRestore(r) },
-		"undo":  func(a *app.App) error { return (&commands{App: a}).printKept(&r) },
+		"undo":  func(a *app.App) error { (&commands{App: a}).printKept(&r); return nil },
 		"why":   func(a *app.App) error { a.Tell(failure.Of(restoreFailure(r))); return nil },
 		"which": func(a *app.App) error {
 			a.Tell(failure.Of(&client.Problem{Status: 404, Code: "checkpoint_not_found", Title: hostile, Detail: hostile, Suggestions: []string{hostile}}))

@@ -4,7 +4,6 @@
 package editing
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -291,9 +290,8 @@ func importFailure(r api.Import) error {
 }
 
 func (a *commands) showImport(r api.Import) error {
-	out := bufio.NewWriter(a.Out)
 	style := a.OutStyle()
-	line := func(s view.Style, text string) { fmt.Fprintln(out, style.Paint(s, display.OneLineIndented(text))) }
+	line := func(s view.Style, text string) { fmt.Fprintln(a.Out, style.Paint(s, display.OneLineIndented(text))) }
 	for _, t := range r.Items {
 		paint, id, proof := view.Plain, t.ID, ""
 		switch {
@@ -330,9 +328,7 @@ func (a *commands) showImport(r api.Import) error {
 			line(view.Asked, "  "+note)
 		}
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("print the report: %w", err)
-	}
+	err := a.Flush()
 	did, end := "imported", "nothing was changed where they came from"
 	if r.DryRun {
 		did, end = "to import", "nothing was done"
@@ -341,5 +337,5 @@ func (a *commands) showImport(r api.Import) error {
 	text += display.Also(r.Forked, "of them under new ids") + display.Also(r.Same, "there already") +
 		display.Also(r.Conflicts, "in conflict") + display.Also(r.Empty, "empty") + display.Also(r.Failed, "failed")
 	a.Say("%s; %s", text, end)
-	return nil
+	return err
 }

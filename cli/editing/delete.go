@@ -192,10 +192,7 @@ func (a *commands) showTrash(found []api.DeletedTask) error {
 		if t.Hidden {
 			title += "  (hidden; its folder is where it was)"
 		}
-		if err := a.Println(fmt.Sprintf("%s  %s  %s", display.Pad(display.OneLine(t.Name), width), a.When(t.DeletedAt),
-			title)); err != nil {
-			return err
-		}
+		a.Println(fmt.Sprintf("%s  %s  %s", display.Pad(display.OneLine(t.Name), width), a.When(t.DeletedAt), title))
 	}
 	if len(found) == 0 {
 		a.Say("the trash is empty")
@@ -268,9 +265,7 @@ func (a *commands) purge(cmd *cobra.Command, names []string, yes bool) error {
 				if t.Hidden {
 					line += "  (its folder was not touched and stays hidden)"
 				}
-				if err := a.Println(line); err != nil {
-					return err
-				}
+				a.Println(line)
 			}
 			return nil
 		})

@@ -3,7 +3,6 @@ package editing
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -85,16 +84,16 @@ func (a *commands) undo(cmd *cobra.Command, id string, redo bool, o api.NewUndo)
 			if action == nil {
 				action = &api.Action{}
 			}
-			return errors.Join(a.printUndo(did, *action, u.TaskActions, redo, o.DryRun), a.printKept(u.Restore))
+			a.printUndo(did, *action, u.TaskActions, redo, o.DryRun)
+			a.printKept(u.Restore)
+			return nil
 		})
 	})
 }
 
 // printUndo prints what was undone or redone, and how to revert that.
-func (a *commands) printUndo(did string, action api.Action, task api.TaskActions, redo, dry bool) error {
-	if err := a.Println(did + " " + display.OneLine(task.Task.ID) + "  " + a.actionText(action, false)); err != nil {
-		return err
-	}
+func (a *commands) printUndo(did string, action api.Action, task api.TaskActions, redo, dry bool) {
+	a.Println(did + " " + display.OneLine(task.Task.ID) + "  " + a.actionText(action, false))
 	if n := len(task.Subtasks); n > 0 {
 		a.Say("  and its %s: %s", api.Plural(n, "subtask"), strings.Join(task.Subtasks, ", "))
 	}
@@ -105,7 +104,6 @@ func (a *commands) printUndo(did string, action api.Action, task api.TaskActions
 	default:
 		a.Say("  again: roost redo %s", failure.ShellWord(task.Name))
 	}
-	return nil
 }
 
 // listActions lists what undo and redo can do.
@@ -146,9 +144,7 @@ func (a *commands) showActions(all api.Page[api.TaskActions]) error {
 		}
 	}
 	if len(lines) > 0 {
-		if err := a.Println(strings.Join(lines, "\n")); err != nil {
-			return err
-		}
+		a.Println(strings.Join(lines, "\n"))
 	}
 	if undos == 0 {
 		a.Say("nothing can be taken back")
@@ -295,9 +291,7 @@ func (a *commands) rewind(ctx context.Context, id string, body api.NewRewind, ye
 				return b
 			},
 		}, files, func(r api.Rewound) error {
-			if err := a.printRestored(files(r)); err != nil {
-				return err
-			}
+			a.printRestored(files(r))
 			return a.printRewind(r.RewindResult)
 		})
 	})
@@ -321,9 +315,7 @@ func (a *commands) printRewind(r api.RewindResult) error {
 		lines = append(lines, "  "+map[bool]string{true: "outcome of ", false: "call "}[c.Stays]+display.OneLine(c.Name+"  "+c.Outcome))
 	}
 	lines = append(lines, api.Each(r.Files, func(f string) string { return "  not known any more: " + display.OneLine(f) })...)
-	if err := a.Println(strings.Join(lines, "\n")); err != nil {
-		return err
-	}
+	a.Println(strings.Join(lines, "\n"))
 	if r.Forked != "" {
 		a.Say("  it continues %s, whose files cannot be written", r.Forked)
 	}
@@ -412,9 +404,7 @@ func (a *commands) printCondensed(out api.Condensed) error {
 	if a.Flags.Verbose {
 		text += "\n" + display.Safe(out.Summary)
 	}
-	if err := a.Println(text); err != nil {
-		return err
-	}
+	a.Println(text)
 	a.Say("  back: roost undo %s", failure.ShellWord(out.Task))
 	return nil
 }
@@ -455,9 +445,7 @@ func (a *commands) tellFork(f api.ForkResult) error {
 	if f.Last != nil {
 		line += ", up to " + app.RowText(*f.Last)
 	}
-	if err := a.Println(line); err != nil {
-		return err
-	}
+	a.Println(line)
 	if !f.DryRun {
 		a.Say("  go on with it: roost resume %s", failure.ShellWord(f.ID))
 	}

@@ -4,7 +4,6 @@
 package hosting
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -245,8 +244,7 @@ func damagedTasks(r api.Checkup) string {
 
 func (a *commands) showReport(r api.Checkup) error {
 	style := a.OutStyle()
-	out := bufio.NewWriter(a.Out)
-	print := func(s view.Style, text string) { fmt.Fprintln(out, style.Paint(s, display.OneLineIndented(text))) }
+	print := func(s view.Style, text string) { fmt.Fprintln(a.Out, style.Paint(s, display.OneLineIndented(text))) }
 	for _, d := range r.Damaged {
 		print(view.Bad, where(d)+": "+d.Problem)
 		print(view.Dim, "  "+d.Path)
@@ -271,9 +269,7 @@ func (a *commands) showReport(r api.Checkup) error {
 			print(list.style, line)
 		}
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("print the report: %w", err)
-	}
+	err := a.Flush()
 	unpaired := unpairedOnly(r)
 	text := fmt.Sprintf("%s checked, %d whole, %d damaged", api.Plural(r.Tasks, "task"), r.OK, r.Tasks-r.OK-unpaired)
 	if unpaired > 0 {
@@ -289,7 +285,7 @@ func (a *commands) showReport(r api.Checkup) error {
 		text += fmt.Sprintf("; %d to rebuild (--rebuild)", n)
 	}
 	a.Say("%s", text)
-	return nil
+	return err
 }
 
 // where names the task and the file of a finding.
@@ -372,23 +368,20 @@ func (a *commands) trustRoot(ctx context.Context, dry bool) error {
 }
 
 func (a *commands) showTrust(r api.TrustedRoot, dry bool) error {
-	out := bufio.NewWriter(a.Out)
 	style := a.OutStyle()
 	for _, t := range r.Tasks {
 		paint, text := view.Plain, t.ID+": "+strings.Join(t.Holds, "; ")
 		if t.Problem != "" {
 			paint, text = view.Bad, t.ID+": "+t.Problem
 		}
-		fmt.Fprintln(out, style.Paint(paint, display.OneLineIndented(text)))
+		fmt.Fprintln(a.Out, style.Paint(paint, display.OneLineIndented(text)))
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("print the report: %w", err)
-	}
+	err := a.Flush()
 	if dry {
 		a.Say("%s would be trusted; nothing was changed", api.Plural(len(r.Tasks), "task"))
-		return nil
+		return err
 	}
 	a.Say("the root %s is trusted here: %s of other places count%s, and %s may continue",
 		r.Root, api.Plural(r.Keys, "key"), map[bool]string{true: "s"}[r.Keys == 1], api.Plural(len(r.Tasks), "more task"))
-	return nil
+	return err
 }

@@ -63,9 +63,7 @@ func (a *commands) showDevices(found []api.Device) error {
 		}
 		rows = append(rows, []string{d.ID, d.Name, d.Address, a.When(&d.FirstSeen), seen})
 	}
-	if err := a.Grid(rows); err != nil {
-		return err
-	}
+	a.Grid(rows)
 	a.Say("%s; log one out: roost devices revoke ID", api.Plural(len(found), "device"))
 	return nil
 }
@@ -95,9 +93,7 @@ func (a *commands) showLAN(at api.LAN, link string) error {
 	if err := a.printQR(link); err != nil {
 		return err
 	}
-	if err := a.Println("log in another device (the link works once, for 10 minutes): " + link); err != nil {
-		return err
-	}
+	a.Println("log in another device (the link works once, for 10 minutes): " + link)
 	a.Say("A new device first warns about the certificate; %s explains how to make the device trust it.\n"+
 		"Compare the fingerprint (SHA-256) that the device shows with this one:\n  %s", strings.TrimSuffix(at.URL, "/")+"/trust",
 		strings.ReplaceAll(at.Fingerprint[:47], ":", " ")+"\n  "+strings.ReplaceAll(at.Fingerprint[48:], ":", " "))
@@ -117,25 +113,23 @@ func (a *commands) printQR(text string) error {
 		begin, end = "\x1b[38;5;231;48;5;16m", "\x1b[m"
 	}
 	light := func(x, y int) bool { return !code.Black(x, y) } // what is outside of the code is light
-	var b strings.Builder
 	for y := -quiet; y < code.Size+quiet; y += 2 {
-		b.WriteString(begin)
+		fmt.Fprint(a.Out, begin)
 		for x := -quiet; x < code.Size+quiet; x++ {
 			switch upper, lower := light(x, y), light(x, y+1); {
 			case upper && lower:
-				b.WriteString("█")
+				fmt.Fprint(a.Out, "█")
 			case upper:
-				b.WriteString("▀")
+				fmt.Fprint(a.Out, "▀")
 			case lower:
-				b.WriteString("▄")
+				fmt.Fprint(a.Out, "▄")
 			default:
-				b.WriteString(" ")
+				fmt.Fprint(a.Out, " ")
 			}
 		}
-		b.WriteString(end + "\n")
+		fmt.Fprintln(a.Out, end)
 	}
-	_, err = fmt.Fprint(a.Out, b.String())
-	return api.Failed(err, "print the link")
+	return nil
 }
 
 // device finds the one device with an id, the beginning of an id, or a name.

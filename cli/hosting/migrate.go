@@ -1,7 +1,6 @@
 package hosting
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -117,7 +116,6 @@ func withoutPassword(end string) string {
 }
 
 func (a *commands) showMigration(r api.Migration) error {
-	out := bufio.NewWriter(a.Out)
 	style := a.OutStyle()
 	for _, list := range []struct {
 		name  string
@@ -126,12 +124,10 @@ func (a *commands) showMigration(r api.Migration) error {
 	}{{"not copied", view.Bad, r.Problems}, {"stays", view.Dim, r.Left}} {
 		for _, p := range list.items {
 			text := strings.TrimSuffix(list.name+" "+p.Task, " ") + ": " + p.Problem
-			fmt.Fprintln(out, style.Paint(list.color, display.OneLineIndented(text)))
+			fmt.Fprintln(a.Out, style.Paint(list.color, display.OneLineIndented(text)))
 		}
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("print the report: %w", err)
-	}
+	err := a.Flush()
 	would := map[bool]string{true: "would be "}[r.DryRun]
 	a.Say("%s -> %s: %s %scopied, %d %sextended, %d already there; %d commits, %d contents of checkpoints, %s",
 		r.From, r.To, api.Plural(r.Copied, "journal"), would, r.Extended, would, r.Already, r.Commits, r.Contents, api.Plural(r.Drafts, "draft"))
@@ -141,5 +137,5 @@ func (a *commands) showMigration(r api.Migration) error {
 	case r.Trusted > 0:
 		a.Say("%s may go on there as they are", api.Plural(r.Trusted, "task"))
 	}
-	return nil
+	return err
 }

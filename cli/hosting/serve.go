@@ -228,11 +228,9 @@ func (a *commands) greet(ctx context.Context, url, token string, srv *server.Ser
 			return err
 		}
 	}
-	if err := a.Println("serving " + url + "\nlog in, once: " + url + path); err != nil {
-		return err
-	}
+	err = a.Println("serving " + url + "\nlog in, once: " + url + path)
 	a.Say("programs find the token in server/token below the root; Ctrl-C ends the server")
-	return nil
+	return err
 }
 
 // serveOn runs the server until it is stopped. The end has this order: no new run starts and the runs finish, while the

@@ -172,9 +172,7 @@ func (a *commands) changeTeam(ctx context.Context, c *client.Client, method, don
 
 func (a *commands) showToken(t api.IssuedToken) error {
 	return app.Show(a.App, t, func(t api.IssuedToken) error {
-		if err := a.Println(t.Secret); err != nil {
-			return err
-		}
+		a.Println(t.Secret)
 		a.Say("this is the only time that the token is shown; use it as ROOST_TOKEN, with --server URL")
 		return nil
 	})

@@ -113,8 +113,8 @@ func (a *commands) chatOptions(cmd *cobra.Command, r *app.RunFlags, args []strin
 
 // chat runs a chat until the user leaves, and then prints how to continue.
 func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *chatOutput, o chat.Options, prompt string) error {
-	if !a.OutTTY {
-		o.Result = a.Out
+	if out, is := a.Out.(*app.Output); is && !a.OutTTY {
+		o.Result = out.W // at once; a chat continues without a reader
 	}
 	stop := a.Stopper(ctx)
 	defer stop.Undo()

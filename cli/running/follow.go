@@ -1,7 +1,6 @@
 package running
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -46,10 +45,7 @@ func (w *Watcher) print(e shownEvent) {
 		}
 		return
 	}
-	line := append(bytes.TrimRight(e.Data, "\n"), '\n')
-	if _, err := w.a.Out.Write(line); err != nil {
-		w.out = fmt.Errorf("print the events: %w", err)
-	}
+	w.out = w.a.PrintRaw(e.Data)
 }
 
 func (w *Watcher) show(d *display.Display, e shownEvent) {

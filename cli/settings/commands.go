@@ -3,7 +3,6 @@
 package settings
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -318,7 +317,6 @@ func (a *commands) sourceTable(sources []api.SourceState) error {
 	below := a.Columns() > 0 && slices.ContainsFunc(sources, func(src api.SourceState) bool {
 		return display.Columns(line(rows[0])+display.OneLine(src.Path)) > a.Width
 	})
-	out := bufio.NewWriter(a.Out)
 	for i, row := range rows {
 		s, path := view.Plain, "PATH"
 		if i == 0 {
@@ -337,12 +335,11 @@ func (a *commands) sourceTable(sources []api.SourceState) error {
 			lines = append(lines, app.Wrap("  "+a.Folder(path), a.Columns())...)
 		}
 		for _, text := range lines {
-			fmt.Fprintln(out, style.Paint(s, text))
+			fmt.Fprintln(a.Out, style.Paint(s, text))
 		}
 	}
-	err := app.Flushed(out)
 	a.WarnUnreachable(sources)
-	return err
+	return a.Flush()
 }
 
 // sourcesAdd adds a folder to the setting sources, and prints the number of its tasks.

@@ -214,16 +214,12 @@ func (a *commands) imported(all importedAll) error {
 		if i.RooName == all.Current && i.State != "skipped" {
 			current = i.Profile
 		}
-		if err := a.Println(display.OneLine(line)); err != nil {
-			return err
-		}
+		a.Println(display.OneLine(line))
 		for _, n := range i.Notes {
 			a.Say("  %s", n)
 		}
 	}
-	if err := all.print(a); err != nil {
-		return err
-	}
+	all.print(a)
 	a.Say("the settings are in %s", all.file)
 	if left > 0 {
 		a.Say("%s left in the exported file: --keys takes them over, or roost auth set --profile NAME", api.Plural(left, "key"))
@@ -378,7 +374,7 @@ func importModeProfiles(f *config.File, uses []config.RooModeProfile, force bool
 }
 
 // print writes a line for each result but those for profiles.
-func (m importedAll) print(a *commands) error {
+func (m importedAll) print(a *commands) {
 	var lines []string
 	add := func(state, what, reason string) {
 		if reason != "" {
@@ -400,8 +396,7 @@ func (m importedAll) print(a *commands) error {
 		add(p.State, what, p.Reason)
 	}
 	a.warnAll(m.Problems)
-	if len(lines) == 0 {
-		return nil
+	if len(lines) > 0 {
+		a.Println(strings.Join(lines, "\n"))
 	}
-	return a.Println(strings.Join(lines, "\n"))
 }

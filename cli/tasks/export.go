@@ -266,13 +266,13 @@ func (x *exporter) failed(id, source, why string) {
 // toStdout writes a form for readers to stdout: made safe for a terminal, unchanged for other readers.
 func (x *exporter) toStdout(write func(io.Writer) error) error {
 	if !x.OutTTY {
-		return write(x.Out)
+		return errors.Join(write(x.Out), x.Flush())
 	}
 	screen := redact.TerminalText(x.Out)
 	if x.flags.format == "json" {
 		screen = redact.TerminalJSON(x.Out)
 	}
-	return errors.Join(write(screen), screen.Close())
+	return errors.Join(write(screen), screen.Close(), x.Flush())
 }
 
 func (x *exporter) archive(ctx context.Context, c *client.Client) error {
@@ -290,7 +290,7 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 	report, err := x.fetch(ctx, c, x.refs[0], also, func(body io.Reader) error {
 		write := func(w io.Writer) error { return x.copy(w, body) }
 		if path == "" {
-			return write(x.Out)
+			return x.toStdout(write)
 		}
 		return export.ToFile(path, write, func(f *os.File) error {
 			info, err := f.Stat()

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -117,9 +116,7 @@ func (a *commands) grouped(items []api.Summary, tree bool, got app.Listed) error
 		name := cmp.Or(display.OneLine(group[0].Workspace), "(no folder)")
 		line := fmt.Sprintf("%s  %s, %s", name, api.Plural(len(group), "task"), a.Dollars(sum.Cost))
 		line = strings.Repeat("\n", min(i, 1)) + a.OutStyle().Paint(view.Head, line) + "\n"
-		if _, err := io.WriteString(a.Out, line); err != nil {
-			return fmt.Errorf("print the list: %w", err)
-		}
+		fmt.Fprint(a.Out, line)
 		depths := make([]int, len(group))
 		if tree {
 			depths = api.DepthsOf(group)

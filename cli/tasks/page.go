@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"unicode"
 
@@ -34,8 +33,8 @@ func (a *commands) open(ctx context.Context, c *client.Client, id string, f show
 	in.Out = out
 	in.Less += fmt.Sprintf(" -i +%dg%s", lines+1, findInLess(f.find))
 	return in.Paged(ctx, func() error {
-		_, err := in.Out.Write(text.Bytes())
-		return app.Printed(err)
+		_, _ = in.Out.Write(text.Bytes()) // Flush returns the error
+		return in.Flush()
 	})
 }
 
@@ -66,7 +65,7 @@ func findInLess(text string) string {
 }
 
 // printMessage prints the lines of a message. A rich terminal shows the Markdown of a model's words rendered.
-func (a *commands) printMessage(out io.Writer, lines []api.Line) {
+func (a *commands) printMessage(lines []api.Line) {
 	style := a.OutStyle()
 	for len(lines) > 0 {
 		said := 0
@@ -74,12 +73,12 @@ func (a *commands) printMessage(out io.Writer, lines []api.Line) {
 			said++
 		}
 		if said > 0 {
-			fmt.Fprintln(out, a.Prose(outdented(lines[:said])))
+			fmt.Fprintln(a.Out, a.Prose(outdented(lines[:said])))
 			lines = lines[said:]
 			continue
 		}
 		for _, text := range app.Wrap(display.Safe(lines[0].Text), a.Columns()) {
-			fmt.Fprintln(out, style.Paint(view.Style(lines[0].Style), text))
+			fmt.Fprintln(a.Out, style.Paint(view.Style(lines[0].Style), text))
 		}
 		lines = lines[1:]
 	}

@@ -1,7 +1,6 @@
 package tasks
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -110,22 +109,21 @@ func (a *commands) showQuestions(p api.Page[api.Question]) error {
 		a.Say("no task asks anything")
 		return nil
 	}
-	out := bufio.NewWriter(a.Out)
 	for i, q := range p.Items {
 		if i > 0 {
-			fmt.Fprintln(out)
+			fmt.Fprintln(a.Out)
 		}
-		a.question(out, q)
+		a.question(q)
 	}
-	err := app.Flushed(out)
+	err := a.Flush()
 	a.Say("%s; answer one: roost answer ID --yes, --no, --choice N or \"words\"", api.Plural(len(p.Items), "open question"))
 	return err
 }
 
 // question prints a whole question: the user agrees to all of it.
-func (a *commands) question(out *bufio.Writer, q api.Question) {
+func (a *commands) question(q api.Question) {
 	style := a.OutStyle()
-	line := func(s view.Style, text string) { fmt.Fprintln(out, style.Paint(s, text)) }
+	line := func(s view.Style, text string) { fmt.Fprintln(a.Out, style.Paint(s, text)) }
 	title := display.Cut(display.OneLine(q.Title), 60)
 	line(view.Head, display.OneLine(q.ID)+"  "+a.Age(app.MomentOf(&q.At))+"  "+display.OneLine(q.Kind)+"  "+title)
 	for _, text := range app.Wrap(display.Safe(q.Text), a.Columns()) {
@@ -225,18 +223,17 @@ func (a *commands) showSpending(s api.Totals) error {
 	}
 	width := a.Columns()
 	rows, widths := narrow(rows, app.Widths(rows), width)
-	out := bufio.NewWriter(a.Out)
 	for n, row := range rows {
 		line := app.Cells(row, widths, 1, len(row))
 		if notes[n] != "" {
 			line = display.Cut(line+notes[n], width)
 		}
-		fmt.Fprintln(out, style.Paint(styles[n], line))
+		fmt.Fprintln(a.Out, style.Paint(styles[n], line))
 	}
 	if s.Total.Unpriced > 0 {
 		a.Say("%s without a known price: what they cost is not in the sums", countOf(s.Total.Unpriced, "request"))
 	}
-	return app.Flushed(out)
+	return a.Flush()
 }
 
 // leastName is the number of columns that a group's name keeps in a narrow terminal while other columns can be left

@@ -1,7 +1,6 @@
 package tasks
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -149,7 +148,7 @@ func byTask(hits []api.Hit) (blocks [][]api.Hit) {
 
 // showHits prints hits below their tasks.
 func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got app.Listed) error {
-	width, style, out := a.Columns(), a.OutStyle(), bufio.NewWriter(a.Out)
+	width, style := a.Columns(), a.OutStyle()
 	labels, terms := map[string]string{}, api.QueryTerms(text)
 	for _, src := range got.Found.Sources {
 		labels[src.Name] = app.SourceLabel(src)
@@ -160,7 +159,7 @@ func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got
 		key := app.KeyOf(t)
 		head := fmt.Sprintf("%s  %s  %s  %s", display.OneLine(got.Names[key]), a.Age(t.TS), display.OneLine(labels[t.Source]),
 			display.Cut(cmp.Or(display.OneLine(t.Title), "(no title)"), max(width, longestTitle)))
-		fmt.Fprintln(out, style.Paint(view.Head, display.Cut(head, width)))
+		fmt.Fprintln(a.Out, style.Paint(view.Head, display.Cut(head, width)))
 		for _, h := range block {
 			lead := fmt.Sprintf("  #%-5d %s  ", h.Number, display.Pad(display.Cut(whose(h), longestWord), longestWord))
 			snippet := display.OneLine(h.Snippet)
@@ -168,13 +167,13 @@ func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got
 				room := max(width-display.Columns(lead), 1)
 				snippet = display.Cut(nearer(snippet, terms, room), room)
 			}
-			fmt.Fprintln(out, lead+marked(snippet, terms, style))
+			fmt.Fprintln(a.Out, lead+marked(snippet, terms, style))
 		}
 		if more := got.Found.Hits[key] - len(block); more > 0 {
-			fmt.Fprintln(out, style.Paint(view.Dim, fmt.Sprintf("  and %s more", app.Count(int64(more)))))
+			fmt.Fprintln(a.Out, style.Paint(view.Dim, fmt.Sprintf("  and %s more", app.Count(int64(more)))))
 		}
 	}
-	err := app.Flushed(out)
+	err := a.Flush()
 	if len(hits) > 0 {
 		a.Say("open one: %s", openHit(hits[0], got.Names, text))
 	}

@@ -1,7 +1,6 @@
 package tasks
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -111,12 +110,11 @@ func window(n int, f showFlags) (from, to int) {
 // header prints the facts about a task in a few lines.
 func (a *commands) header(t api.Summary, questions []string) error {
 	style := a.OutStyle()
-	out := bufio.NewWriter(a.Out)
 	room := 2 * a.Columns() // the first message shows the full title
 	room = cmp.Or(room, 300)
 	wrapped := func(s view.Style, text string) {
 		for _, line := range app.Wrap(text, a.Columns()) {
-			fmt.Fprintln(out, style.Paint(s, line))
+			fmt.Fprintln(a.Out, style.Paint(s, line))
 		}
 	}
 	wrapped(view.Head, display.Cut(cmp.Or(display.OneLine(t.Title), "(no title)"), room))
@@ -139,21 +137,21 @@ func (a *commands) header(t api.Summary, questions []string) error {
 		}
 	}
 	for _, d := range t.Damaged {
-		fmt.Fprintln(out, style.Paint(view.Bad, display.OneLine("damaged: "+d.Text())))
+		fmt.Fprintln(a.Out, style.Paint(view.Bad, display.OneLine("damaged: "+d.Text())))
 	}
 	if t.Unreached != "" {
-		fmt.Fprintln(out, style.Paint(view.Asked, display.OneLine("no server continues it: "+t.Unreached)))
+		fmt.Fprintln(a.Out, style.Paint(view.Asked, display.OneLine("no server continues it: "+t.Unreached)))
 	}
 	if r := t.Received; r != nil {
 		for _, note := range r.Notes {
-			fmt.Fprintln(out, style.Paint(view.Asked, display.OneLine(note)))
+			fmt.Fprintln(a.Out, style.Paint(view.Asked, display.OneLine(note)))
 		}
 	}
 	for _, text := range questions {
-		fmt.Fprintln(out, style.Paint(view.Asked, display.OneLine("open question: "+text)))
+		fmt.Fprintln(a.Out, style.Paint(view.Asked, display.OneLine("open question: "+text)))
 	}
-	fmt.Fprintln(out)
-	return app.Flushed(out)
+	fmt.Fprintln(a.Out)
+	return a.Flush()
 }
 
 // showTask shows a task, or the part that the flags name.
@@ -242,7 +240,6 @@ func (a *commands) showElements(ctx context.Context, c *client.Client, id string
 	if f.effective {
 		q.Set("view", "effective")
 	}
-	out := bufio.NewWriter(a.Out)
 	sep, printed := "[", map[string]bool{}
 	_, _, err = windows(f, app.PageMost(c), q, func(q url.Values, first bool) (int, *int, error) {
 		doc, err := client.Get[json.RawMessage](ctx, c, path, q)
@@ -263,20 +260,20 @@ func (a *commands) showElements(ctx context.Context, c *client.Client, id string
 			if first {
 				break
 			}
-			fmt.Fprint(out, sep)
-			_, _ = out.Write(raw) // Flush returns the error
+			fmt.Fprint(a.Out, sep)
+			_, _ = a.Out.Write(raw) // Flush returns the error
 			sep = ",\n"
 		}
-		return w.Total, w.After, nil
+		return w.Total, w.After, a.Flush()
 	})
 	if err != nil {
 		return err
 	}
 	if sep == "[" {
-		fmt.Fprint(out, sep)
+		fmt.Fprint(a.Out, sep)
 	}
-	fmt.Fprintln(out, "]")
-	return app.Flushed(out)
+	fmt.Fprintln(a.Out, "]")
+	return a.Flush()
 }
 
 // elements is a window of a history. Its items keep their bytes: a message may be nested deeper
@@ -327,16 +324,15 @@ func (a *commands) showJournal(ctx context.Context, c *client.Client, id string,
 	if a.Flags.Verbose {
 		width = 0
 	}
-	out := bufio.NewWriter(a.Out)
 	for _, c := range all {
 		if c.Damage != "" {
-			fmt.Fprintf(out, "%6d damaged: %s\n", c.Seq, c.Damage)
+			fmt.Fprintf(a.Out, "%6d damaged: %s\n", c.Seq, c.Damage)
 		}
 		for _, raw := range c.Events {
-			fmt.Fprintf(out, "%6d %3d %s\n", c.Seq, c.Epoch, display.Cut(display.OneLine(string(raw)), width))
+			fmt.Fprintf(a.Out, "%6d %3d %s\n", c.Seq, c.Epoch, display.Cut(display.OneLine(string(raw)), width))
 		}
 	}
-	return app.Flushed(out)
+	return a.Flush()
 }
 
 // showHistory prints messages for people. If f.at names a message, showHistory calls reached after it has printed all
@@ -360,7 +356,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 	if a.Flags.Verbose {
 		q.Set("whole", "true")
 	}
-	out, style, printed, total := bufio.NewWriter(a.Out), a.OutStyle(), map[string]bool{}, 0
+	style, printed, total := a.OutStyle(), map[string]bool{}, 0
 	from, to, err := windows(f, app.PageMost(c), q, func(q url.Values, first bool) (int, *int, error) {
 		w, err := client.Get[api.Lines](ctx, c, app.PathOf(id, "lines"), q)
 		if err != nil {
@@ -371,7 +367,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 				err = a.header(t, w.Questions)
 			}
 			if w.StandIn != "" {
-				fmt.Fprintln(out, style.Paint(view.Bad, w.StandIn))
+				fmt.Fprintln(a.Out, style.Paint(view.Bad, w.StandIn))
 			}
 			total = w.Total
 			if f.at > total {
@@ -380,7 +376,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 			}
 			if from, _ := window(total, f); from > 0 && a.OutTTY {
 				line := fmt.Sprintf("↑ %s above: %s --all, or --before %d", countOf(from, "message"), again, from+1)
-				fmt.Fprintln(out, style.Paint(view.Dim, line)+"\n")
+				fmt.Fprintln(a.Out, style.Paint(view.Dim, line)+"\n")
 			}
 			return w.Total, nil, err
 		}
@@ -392,9 +388,6 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 		}
 		for _, m := range w.Items {
 			if m.Number == f.at {
-				if err := app.Flushed(out); err != nil {
-					return 0, nil, err
-				}
 				if reached != nil {
 					reached()
 				}
@@ -402,9 +395,9 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 					m.Lines[0].Text = "▶ " + m.Lines[0].Text
 				}
 			}
-			a.printMessage(out, m.Lines)
+			a.printMessage(m.Lines)
 		}
-		return w.Total, w.After, nil
+		return w.Total, w.After, a.Flush()
 	})
 	if err != nil {
 		return err
@@ -413,9 +406,9 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 		a.Say("no messages")
 	}
 	if to < total && a.OutTTY {
-		fmt.Fprintln(out, style.Paint(view.Dim, fmt.Sprintf("↓ %s below", countOf(total-to, "message"))))
+		fmt.Fprintln(a.Out, style.Paint(view.Dim, fmt.Sprintf("↓ %s below", countOf(total-to, "message"))))
 	}
-	if err := app.Flushed(out); err != nil || from == 0 || a.OutTTY && a.Pager() != "" {
+	if err := a.Flush(); err != nil || from == 0 || a.OutTTY && a.Pager() != "" {
 		return err
 	}
 	again += fmt.Sprintf(" --before %d", from+1)
@@ -435,7 +428,6 @@ func countOf(n int, what string) string {
 func (a *commands) drawTree(f api.Family, names map[string]string) error {
 	width, style := a.Columns(), a.OutStyle()
 	all := api.CostsBelow(f.Tasks, f.Depths)
-	out := bufio.NewWriter(a.Out)
 	for i, t := range f.Tasks {
 		facts := []string{display.OneLine(names[app.KeyOf(t)]), app.Status(t)}
 		if t.Mode != "" {
@@ -449,9 +441,9 @@ func (a *commands) drawTree(f api.Family, names map[string]string) error {
 		}
 		title := cmp.Or(display.Cut(display.OneLine(t.Title), 60), "(no words yet)")
 		line := app.Lead(f.Depths, i) + strings.Join(facts, " · ") + "  " + title
-		fmt.Fprintln(out, style.Paint(app.StyleOf(t), display.Cut(line, width)))
+		fmt.Fprintln(a.Out, style.Paint(app.StyleOf(t), display.Cut(line, width)))
 	}
-	return app.Flushed(out)
+	return a.Flush()
 }
 
 // printBranches draws the tree of a task's branches.

@@ -184,9 +184,7 @@ func (t *trial) verdict() error {
 			}
 			lines = append(lines, style.Paint(s, "  "+mark+" "+c.Name)+style.Paint(view.Dim, " ("+display.OneLine(c.Detail)+")"))
 		}
-		if err := t.a.Painted(lines); err != nil {
-			return err
-		}
+		t.a.Painted(lines)
 	}
 	if bad > 0 {
 		return t.broken(fmt.Sprintf("%d of %d checks did not hold", bad, len(t.checks)))
