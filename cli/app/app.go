@@ -396,7 +396,7 @@ type Stopper struct {
 	ask    context.CancelFunc
 	open   bool // a question is open
 	halved bool // the user chose that only a part stops
-	deaf   int  // how many programs Ctrl-C is for instead
+	released   int  // how many programs Ctrl-C is for instead
 }
 
 // Bounce is the longest time between two signals of the same kind that count as one: a terminal sends Ctrl-C to roost
@@ -491,7 +491,7 @@ func (s *Stopper) take(code int) signalAction {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.deaf > 0 && code == failure.ExitInterrupt:
+	case s.released > 0 && code == failure.ExitInterrupt:
 		return doNothing
 	case s.code != 0, s.open && code == failure.ExitInterrupt:
 		return endNow
@@ -548,7 +548,7 @@ func (s *Stopper) Answered(c StopChoice) {
 func (s *Stopper) ReleaseInterrupt() (back func()) {
 	add := func(n int) {
 		s.mu.Lock()
-		s.deaf += n
+		s.released += n
 		s.mu.Unlock()
 	}
 	add(1)

@@ -135,12 +135,11 @@ func Age(d time.Duration) string {
 
 // Dollars returns an amount to the cent.
 func Dollars(usd money.USD) string {
-	const cent = 10_000 // micro-dollars
-	n := (int64(usd) + cent/2) / cent
-	if usd > 0 && n == 0 {
+	cents := usd.Cents()
+	if usd > 0 && cents == 0 {
 		return "under $0.01"
 	}
-	return fmt.Sprintf("$%d.%02d", n/100, n%100)
+	return "$" + cents.String()
 }
 
 // Also names a number of things behind others, as ", 2 damaged"; it names no things not at all.
