@@ -197,16 +197,17 @@ func (a *App) PrintJSON(v any) error {
 }
 
 // Show prints a document to stdout: as JSON with --json, else by show.
-func Show[T any](a *App, doc T, show func(T) error) error {
+func Show[T any](a *App, doc T, show func(T)) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(doc)
 	}
-	return show(doc)
+	show(doc)
+	return a.Flush()
 }
 
 // Outcome prints what a command has done: as JSON with --json, else as a line.
 func (a *App) Outcome(doc any, line string) error {
-	return Show(a, doc, func(any) error { return a.Println(line) })
+	return Show(a, doc, func(any) { a.Println(line) })
 }
 
 // Items prints the JSON document of a list.
@@ -389,14 +390,14 @@ type Stopper struct {
 	tell func()
 	Stop context.CancelFunc
 
-	mu     sync.Mutex
-	code   int
-	first  func() bool // reports whether there is something to ask about; nil: never ask
-	asked  context.Context
-	ask    context.CancelFunc
-	open   bool // a question is open
-	halved bool // the user chose that only a part stops
-	released   int  // how many programs Ctrl-C is for instead
+	mu       sync.Mutex
+	code     int
+	first    func() bool // reports whether there is something to ask about; nil: never ask
+	asked    context.Context
+	ask      context.CancelFunc
+	open     bool // a question is open
+	halved   bool // the user chose that only a part stops
+	released int  // how many programs Ctrl-C is for instead
 }
 
 // Bounce is the longest time between two signals of the same kind that count as one: a terminal sends Ctrl-C to roost

@@ -195,12 +195,12 @@ func SetQuery(query url.Values, name, value string) {
 }
 
 // DocumentOf gets a document from a server. With --json it prints the server's bytes, else it calls show.
-func DocumentOf[T any](ctx context.Context, a *App, c *client.Client, path string, query url.Values, show func(T) error) error {
+func DocumentOf[T any](ctx context.Context, a *App, c *client.Client, path string, query url.Values, show func(T)) error {
 	return Exchange(ctx, a, c, client.Request{Method: http.MethodGet, Path: path, Query: query}, show)
 }
 
 // Exchange is DocumentOf for any request.
-func Exchange[T any](ctx context.Context, a *App, c *client.Client, r client.Request, show func(T) error) error {
+func Exchange[T any](ctx context.Context, a *App, c *client.Client, r client.Request, show func(T)) error {
 	watched, shown := a.Watched(ctx)
 	v, doc, err := Asked[T](watched, c, r)
 	shown()
@@ -210,7 +210,8 @@ func Exchange[T any](ctx context.Context, a *App, c *client.Client, r client.Req
 	case err != nil:
 		return err
 	}
-	return show(v)
+	show(v)
+	return a.Flush()
 }
 
 // Asked sends a request and returns the answer, also in the bytes that the server sent.
@@ -307,7 +308,7 @@ func BadCursor(err error) bool {
 }
 
 // ShowList prints a list: with --json in the bytes that the server sent, else by show.
-func ShowList[T any](a *App, list Listed, show func([]T) error) error {
+func ShowList[T any](a *App, list Listed, show func([]T)) error {
 	if a.Flags.JSON {
 		return a.PrintJSON(api.PageOf(list.Items, list.Next))
 	}
@@ -315,7 +316,8 @@ func ShowList[T any](a *App, list Listed, show func([]T) error) error {
 	if err != nil {
 		return err
 	}
-	return show(items)
+	show(items)
+	return a.Flush()
 }
 
 // Decoded decodes the items of a page.

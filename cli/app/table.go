@@ -30,7 +30,7 @@ type column struct {
 }
 
 // Table writes one line for each task. For a pipe it writes all columns, and cuts nothing.
-func (a *App) Table(items []api.Summary, depths []int, names map[string]string, sources []api.SourceState) error {
+func (a *App) Table(items []api.Summary, depths []int, names map[string]string, sources []api.SourceState) {
 	style, width := a.OutStyle(), a.Columns()
 	labels := map[string]string{}
 	for _, src := range sources {
@@ -92,7 +92,7 @@ func (a *App) Table(items []api.Summary, depths []int, names map[string]string, 
 		text := line(func(c column) string { return c.cells[i] }) + a.title(t, depths[i], room)
 		fmt.Fprintln(a.Out, style.Paint(StyleOf(t), display.Cut(text, width)))
 	}
-	return a.Flush()
+	a.Flush()
 }
 
 // title returns the title of a task in a list, with its tags, in room columns; 0 = any number.

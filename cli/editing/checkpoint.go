@@ -35,10 +35,10 @@ func (a *commands) checkpointCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *commands) printCheckpoints(l api.Checkpoints) error {
+func (a *commands) printCheckpoints(l api.Checkpoints) {
 	if len(l.Checkpoints) == 0 {
 		a.Say("task %s has no checkpoints: nothing that the task did changed a file", l.ID)
-		return nil
+		return
 	}
 	name, reason := 0, 0
 	for _, c := range l.Checkpoints {
@@ -70,7 +70,6 @@ func (a *commands) printCheckpoints(l api.Checkpoints) error {
 	}
 	a.Say("%s of %s, %s; what restoring one would do: roost checkpoint restore %s C --dry-run",
 		api.Plural(len(l.Checkpoints), "checkpoint"), api.Plural(tracked, "file"), api.SizeText(l.Bytes), failure.ShellWord(l.ID))
-	return nil
 }
 
 // titleText returns the title of a checkpoint without the words that a restore puts before the files: the reason
@@ -89,12 +88,12 @@ func (a *commands) checkpointText(c api.Checkpoint) string {
 
 func (a *commands) checkpointSaveCommand() *cobra.Command {
 	return help.Command("checkpoint save", a.Connected(func(ctx context.Context, c *client.Client, args []string) error {
-		return posted(ctx, a, c, args[0], "checkpoints", nil, func(s api.SavedCheckpoint) error {
+		return posted(ctx, a, c, args[0], "checkpoints", nil, func(s api.SavedCheckpoint) {
 			if !s.Saved || s.Checkpoint == nil {
 				a.Say("nothing was saved: the files equal the newest checkpoint")
-				return nil
+				return
 			}
-			return a.Println("saved " + a.checkpointText(*s.Checkpoint))
+			a.Println("saved " + a.checkpointText(*s.Checkpoint))
 		})
 	}))
 }
@@ -118,7 +117,7 @@ func (a *commands) checkpointGCCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *commands) showCollection(found api.Collection) error {
+func (a *commands) showCollection(found api.Collection) {
 	lines, freed := []string(nil), int64(0)
 	for _, s := range found.Items {
 		line := fmt.Sprintf("%s  %s", display.OneLine(s.Store), api.SizeText(s.After))
@@ -139,7 +138,6 @@ func (a *commands) showCollection(found api.Collection) error {
 	}
 	verb := map[bool]string{true: "would free", false: "freed"}[found.DryRun]
 	a.Say("%s; %s %s", api.Plural(len(found.Items), "store"), verb, api.SizeText(freed))
-	return nil
 }
 
 // checkpointNames completes a task, then its checkpoints, and then the words in more.
@@ -244,12 +242,11 @@ func (a *commands) agree(ctx context.Context, what string, r api.RestoreResult, 
 }
 
 // tellRestore prints the result of a restore.
-func (a *commands) tellRestore(r api.RestoreResult) error {
+func (a *commands) tellRestore(r api.RestoreResult) {
 	a.printRestored(r)
 	if !r.DryRun && r.Outcome == "done" {
 		a.Say("  back: roost undo %s", failure.ShellWord(r.ID))
 	}
-	return nil
 }
 
 // printRestored prints which files were restored, and which others changed meanwhile.
@@ -372,9 +369,11 @@ func (a *commands) checkpointDiffCommand() *cobra.Command {
 		if stat {
 			q.Set("stat", "true")
 		}
-		return app.DocumentOf(ctx, a.App, c, checkpointPath(args[0], args[1], "diff"), q, func(d api.Diff) error {
-			return a.showDiff(ctx, d, stat)
+		var failed error // of the pager
+		err := app.DocumentOf(ctx, a.App, c, checkpointPath(args[0], args[1], "diff"), q, func(d api.Diff) {
+			failed = a.showDiff(ctx, d, stat)
 		})
+		return cmp.Or(failed, err)
 	}
 	cmd := help.CommandFor("checkpoint diff", a.checkpointNames("now"), a.Connected(show))
 	fl := cmd.Flags()

@@ -50,7 +50,7 @@ func Commands(app *app.App) []*cobra.Command {
 }
 
 // posted changes a task and shows the result.
-func posted[T any](ctx context.Context, a *commands, c *client.Client, id, what string, body any, show func(T) error) error {
+func posted[T any](ctx context.Context, a *commands, c *client.Client, id, what string, body any, show func(T)) error {
 	return app.Exchange(ctx, a.App, c, client.Request{Method: http.MethodPost, Path: app.PathOf(id, what), Body: body}, show)
 }
 
@@ -66,7 +66,7 @@ type restoring struct {
 // agreed sends a request that restores files, and shows the result. On a terminal it first shows the result of a dry
 // run and asks; the real request names the plan of that dry run, so that the server does exactly that.
 func agreed[T any](ctx context.Context, a *commands, c *client.Client, r restoring, files func(T) api.RestoreResult,
-	show func(T) error) error {
+	show func(T)) error {
 	send := func(dry bool, plan string) (T, json.RawMessage, error) {
 		return app.Asked[T](ctx, c, client.Request{Method: http.MethodPost, Path: r.path, Body: r.body(dry, plan)})
 	}
@@ -90,7 +90,8 @@ func agreed[T any](ctx context.Context, a *commands, c *client.Client, r restori
 	case a.Flags.JSON:
 		err = a.PrintRaw(doc)
 	default:
-		err = show(done)
+		show(done)
+		err = a.Flush()
 	}
 	return errors.Join(err, restoreFailure(files(done)))
 }
@@ -289,7 +290,7 @@ func importFailure(r api.Import) error {
 	return nil
 }
 
-func (a *commands) showImport(r api.Import) error {
+func (a *commands) showImport(r api.Import) {
 	style := a.OutStyle()
 	line := func(s view.Style, text string) { fmt.Fprintln(a.Out, style.Paint(s, display.OneLineIndented(text))) }
 	for _, t := range r.Items {
@@ -328,7 +329,7 @@ func (a *commands) showImport(r api.Import) error {
 			line(view.Asked, "  "+note)
 		}
 	}
-	err := a.Flush()
+	a.Flush()
 	did, end := "imported", "nothing was changed where they came from"
 	if r.DryRun {
 		did, end = "to import", "nothing was done"
@@ -337,5 +338,4 @@ func (a *commands) showImport(r api.Import) error {
 	text += display.Also(r.Forked, "of them under new ids") + display.Also(r.Same, "there already") +
 		display.Also(r.Conflicts, "in conflict") + display.Also(r.Empty, "empty") + display.Also(r.Failed, "failed")
 	a.Say("%s; %s", text, end)
-	return err
 }

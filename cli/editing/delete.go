@@ -182,7 +182,7 @@ func (a *commands) trashList(ctx context.Context, c *client.Client, _ []string) 
 	return app.ShowList(a.App, got, a.showTrash)
 }
 
-func (a *commands) showTrash(found []api.DeletedTask) error {
+func (a *commands) showTrash(found []api.DeletedTask) {
 	width := 0
 	for _, t := range found {
 		width = max(width, display.Columns(display.OneLine(t.Name)))
@@ -199,7 +199,6 @@ func (a *commands) showTrash(found []api.DeletedTask) error {
 	} else {
 		a.Say("%s; get one back: roost trash restore ID", api.Plural(len(found), "deleted task"))
 	}
-	return nil
 }
 
 func (a *commands) trashRestore(cmd *cobra.Command, args []string) error {
@@ -259,7 +258,7 @@ func (a *commands) purge(cmd *cobra.Command, names []string, yes bool) error {
 		}
 		body := api.NewPurge{Names: make([]string, len(chosen))}
 		body.Names = api.Each(chosen, func(t api.DeletedTask) string { return t.QualifiedName() })
-		return app.Exchange(ctx, a.App, c, client.Request{Method: http.MethodPost, Path: "/v1/purges", Body: body}, func(p api.Purged) error {
+		return app.Exchange(ctx, a.App, c, client.Request{Method: http.MethodPost, Path: "/v1/purges", Body: body}, func(p api.Purged) {
 			for _, t := range p.Items {
 				line := "purged " + display.OneLine(t.Name) + "  " + display.Cut(display.OneLine(t.Title), 60)
 				if t.Hidden {
@@ -267,7 +266,6 @@ func (a *commands) purge(cmd *cobra.Command, names []string, yes bool) error {
 				}
 				a.Println(line)
 			}
-			return nil
 		})
 	})
 }

@@ -76,7 +76,7 @@ func (a *commands) undo(cmd *cobra.Command, id string, redo bool, o api.NewUndo)
 				a.Say("%s%s", doing, a.actionText(next[0], true))
 			}
 		}
-		return posted(ctx, a, c, id, cmd.Name(), o, func(u api.Undone) error {
+		return posted(ctx, a, c, id, cmd.Name(), o, func(u api.Undone) {
 			action := u.Undone
 			if redo {
 				action = u.Redone
@@ -86,7 +86,6 @@ func (a *commands) undo(cmd *cobra.Command, id string, redo bool, o api.NewUndo)
 			}
 			a.printUndo(did, *action, u.TaskActions, redo, o.DryRun)
 			a.printKept(u.Restore)
-			return nil
 		})
 	})
 }
@@ -121,7 +120,7 @@ func (a *commands) listActions(cmd *cobra.Command, args []string, limit int) err
 	})
 }
 
-func (a *commands) showActions(all api.Page[api.TaskActions]) error {
+func (a *commands) showActions(all api.Page[api.TaskActions]) {
 	undos, lines := 0, []string(nil)
 	for _, d := range all.Items {
 		undos += len(d.Undo)
@@ -151,7 +150,6 @@ func (a *commands) showActions(all api.Page[api.TaskActions]) error {
 	} else {
 		a.Say("take the first back: roost undo ID")
 	}
-	return nil
 }
 
 // actionText describes an action.
@@ -267,11 +265,11 @@ func (a *commands) rewindCommand() *cobra.Command {
 func (a *commands) rewind(ctx context.Context, id string, body api.NewRewind, yes bool) error {
 	return a.Connect(ctx, func(c *client.Client) error {
 		if !body.Files {
-			return posted(ctx, a, c, id, "rewinds", body, func(r api.Rewound) error {
+			return posted(ctx, a, c, id, "rewinds", body, func(r api.Rewound) {
 				if r.Finished != "" {
 					a.Say("%s", r.Finished)
 				}
-				return a.printRewind(r.RewindResult)
+				a.printRewind(r.RewindResult)
 			})
 		}
 		files := func(r api.Rewound) api.RestoreResult {
@@ -290,15 +288,15 @@ func (a *commands) rewind(ctx context.Context, id string, body api.NewRewind, ye
 				b.DryRun, b.Plan = body.DryRun || dry, plan
 				return b
 			},
-		}, files, func(r api.Rewound) error {
+		}, files, func(r api.Rewound) {
 			a.printRestored(files(r))
-			return a.printRewind(r.RewindResult)
+			a.printRewind(r.RewindResult)
 		})
 	})
 }
 
 // printRewind prints what a rewind hid, or would hide.
-func (a *commands) printRewind(r api.RewindResult) error {
+func (a *commands) printRewind(r api.RewindResult) {
 	verb := map[string]string{"rewind": "took back", "edit": "took back", "remove": "took out"}[r.Kind]
 	if r.DryRun {
 		verb = "would take " + strings.TrimPrefix(verb, "took ")
@@ -334,13 +332,12 @@ func (a *commands) printRewind(r api.RewindResult) error {
 			app.Dollars(r.Spent.Cost))
 	}
 	if r.DryRun {
-		return nil
+		return
 	}
 	if r.Kind == "edit" {
 		a.Say("  go on with the new words: roost resume %s", failure.ShellWord(r.ID))
 	}
 	a.Say("  back: roost undo %s", failure.ShellWord(r.ID))
-	return nil
 }
 
 func (a *commands) condenseCommand() *cobra.Command {
@@ -388,15 +385,16 @@ func (a *commands) condense(ctx context.Context, id string, body api.NewCondense
 }
 
 // printCondensed prints what a summary replaces, or would replace.
-func (a *commands) printCondensed(out api.Condensed) error {
+func (a *commands) printCondensed(out api.Condensed) {
 	if out.DryRun {
 		hidden := ""
 		if n := out.Messages - out.Sent; n > 0 {
 			hidden = fmt.Sprintf(" (%d of them are hidden from requests already)", n)
 		}
-		return a.Println(fmt.Sprintf("would condense %s: a summary replaces %d messages%s, %d stay as they are; "+
+		a.Println(fmt.Sprintf("would condense %s: a summary replaces %d messages%s, %d stay as they are; "+
 			"the next request has about %d tokens, and to ask costs %s",
 			out.Task, out.Messages, hidden, out.Kept, out.Before, costWords(out.Cost)))
+		return
 	}
 	text := fmt.Sprintf("condensed %s: a summary replaces %d messages, %d stay as they are; "+
 		"about %d tokens are %d now; it cost %s",
@@ -406,7 +404,6 @@ func (a *commands) printCondensed(out api.Condensed) error {
 	}
 	a.Println(text)
 	a.Say("  back: roost undo %s", failure.ShellWord(out.Task))
-	return nil
 }
 
 func (a *commands) forkCommand() *cobra.Command {
@@ -436,7 +433,7 @@ func (a *commands) forkCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *commands) tellFork(f api.ForkResult) error {
+func (a *commands) tellFork(f api.ForkResult) {
 	line := display.OneLine(f.ID)
 	if f.DryRun {
 		line = "would fork " + display.OneLine(f.From.ID)
@@ -449,5 +446,4 @@ func (a *commands) tellFork(f api.ForkResult) error {
 	if !f.DryRun {
 		a.Say("  go on with it: roost resume %s", failure.ShellWord(f.ID))
 	}
-	return nil
 }

@@ -50,8 +50,8 @@ func (a *commands) serverCommand() *cobra.Command {
 
 // serverStatus makes a request that is answered with the server's status, and prints it.
 func (a *commands) serverStatus(ctx context.Context, c *client.Client, method, path string) error {
-	return app.Exchange(ctx, a.App, c, client.Request{Method: method, Path: path}, func(s api.Server) error {
-		return a.Println(serverText(s, a.Now()))
+	return app.Exchange(ctx, a.App, c, client.Request{Method: method, Path: path}, func(s api.Server) {
+		a.Println(serverText(s, a.Now()))
 	})
 }
 
@@ -242,7 +242,7 @@ func damagedTasks(r api.Checkup) string {
 	return text
 }
 
-func (a *commands) showReport(r api.Checkup) error {
+func (a *commands) showReport(r api.Checkup) {
 	style := a.OutStyle()
 	print := func(s view.Style, text string) { fmt.Fprintln(a.Out, style.Paint(s, display.OneLineIndented(text))) }
 	for _, d := range r.Damaged {
@@ -269,7 +269,7 @@ func (a *commands) showReport(r api.Checkup) error {
 			print(list.style, line)
 		}
 	}
-	err := a.Flush()
+	a.Flush()
 	unpaired := unpairedOnly(r)
 	text := fmt.Sprintf("%s checked, %d whole, %d damaged", api.Plural(r.Tasks, "task"), r.OK, r.Tasks-r.OK-unpaired)
 	if unpaired > 0 {
@@ -285,7 +285,6 @@ func (a *commands) showReport(r api.Checkup) error {
 		text += fmt.Sprintf("; %d to rebuild (--rebuild)", n)
 	}
 	a.Say("%s", text)
-	return err
 }
 
 // where names the task and the file of a finding.
@@ -352,7 +351,7 @@ func (a *commands) trustRoot(ctx context.Context, dry bool) error {
 	if err != nil {
 		return err
 	}
-	err = app.Show(a.App, r, func(r api.TrustedRoot) error { return a.showTrust(r, dry) })
+	err = app.Show(a.App, r, func(r api.TrustedRoot) { a.showTrust(r, dry) })
 	failed := 0
 	for _, t := range r.Tasks {
 		if t.Problem != "" {
@@ -367,7 +366,7 @@ func (a *commands) trustRoot(ctx context.Context, dry bool) error {
 	return err
 }
 
-func (a *commands) showTrust(r api.TrustedRoot, dry bool) error {
+func (a *commands) showTrust(r api.TrustedRoot, dry bool) {
 	style := a.OutStyle()
 	for _, t := range r.Tasks {
 		paint, text := view.Plain, t.ID+": "+strings.Join(t.Holds, "; ")
@@ -376,12 +375,11 @@ func (a *commands) showTrust(r api.TrustedRoot, dry bool) error {
 		}
 		fmt.Fprintln(a.Out, style.Paint(paint, display.OneLineIndented(text)))
 	}
-	err := a.Flush()
+	a.Flush()
 	if dry {
 		a.Say("%s would be trusted; nothing was changed", api.Plural(len(r.Tasks), "task"))
-		return err
+		return
 	}
 	a.Say("the root %s is trusted here: %s of other places count%s, and %s may continue",
 		r.Root, api.Plural(r.Keys, "key"), map[bool]string{true: "s"}[r.Keys == 1], api.Plural(len(r.Tasks), "more task"))
-	return err
 }

@@ -50,10 +50,10 @@ func (a *commands) listDevices(ctx context.Context, c *client.Client, _ []string
 	return app.ShowList(a.App, got, a.showDevices)
 }
 
-func (a *commands) showDevices(found []api.Device) error {
+func (a *commands) showDevices(found []api.Device) {
 	if len(found) == 0 {
 		a.Say("no browser is logged in; roost open logs one in, roost devices add another device")
-		return nil
+		return
 	}
 	rows := [][]string{{"ID", "NAME", "ADDRESS", "SINCE", "LAST SEEN"}}
 	for _, d := range found {
@@ -65,7 +65,6 @@ func (a *commands) showDevices(found []api.Device) error {
 	}
 	a.Grid(rows)
 	a.Say("%s; log one out: roost devices revoke ID", api.Plural(len(found), "device"))
-	return nil
 }
 
 // addDevice prints a log-in link for another device, also as a QR code.
@@ -164,7 +163,7 @@ func (a *commands) changeDevice(ctx context.Context, c *client.Client, given str
 		return err
 	}
 	r.Path = "/v1/devices/" + url.PathEscape(d.ID)
-	return app.Exchange(ctx, a.App, c, r, func(d api.Device) error {
-		return a.Println(done + display.OneLine(d.ID) + "  " + display.OneLine(d.Name))
+	return app.Exchange(ctx, a.App, c, r, func(d api.Device) {
+		a.Println(done + display.OneLine(d.ID) + "  " + display.OneLine(d.Name))
 	})
 }

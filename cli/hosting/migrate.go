@@ -115,7 +115,7 @@ func withoutPassword(end string) string {
 	return end
 }
 
-func (a *commands) showMigration(r api.Migration) error {
+func (a *commands) showMigration(r api.Migration) {
 	style := a.OutStyle()
 	for _, list := range []struct {
 		name  string
@@ -127,7 +127,7 @@ func (a *commands) showMigration(r api.Migration) error {
 			fmt.Fprintln(a.Out, style.Paint(list.color, display.OneLineIndented(text)))
 		}
 	}
-	err := a.Flush()
+	a.Flush()
 	would := map[bool]string{true: "would be "}[r.DryRun]
 	a.Say("%s -> %s: %s %scopied, %d %sextended, %d already there; %d commits, %d contents of checkpoints, %s",
 		r.From, r.To, api.Plural(r.Copied, "journal"), would, r.Extended, would, r.Already, r.Commits, r.Contents, api.Plural(r.Drafts, "draft"))
@@ -137,5 +137,4 @@ func (a *commands) showMigration(r api.Migration) error {
 	case r.Trusted > 0:
 		a.Say("%s may go on there as they are", api.Plural(r.Trusted, "task"))
 	}
-	return err
 }

@@ -17,9 +17,7 @@ func TestAReportOfHostileNamesIsHarmless(t *testing.T) {
 		Damaged:  []api.Finding{{ID: evil, File: evil, Problem: evil, Path: evil}},
 		Repaired: []api.Finding{{ID: evil, Copy: evil}},
 	}
-	if err := (&commands{a}).showReport(report); err != nil {
-		t.Fatal(err)
-	}
+	(&commands{a}).showReport(report)
 	if text := out.String() + errs.String(); strings.ContainsAny(text, "\x1b\a\u009b\u202e") {
 		t.Errorf("got %q, want not strings.ContainsAny(text, \"\\x1b\\a\\u009b\\u202e\")", text)
 	}

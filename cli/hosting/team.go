@@ -42,7 +42,7 @@ func (a *commands) teamCommand() *cobra.Command {
 		case err != nil:
 			return refuse(err, explain(err))
 		}
-		return a.showToken(made)
+		return app.Show(a.App, made, a.tellToken)
 	})
 	begin.Flags().StringVar(&store, "store", "", "the address of the database: postgres://USER@HOST/NAME")
 	add := plain("add", "add an account", func(ctx context.Context, c *client.Client, args []string) error {
@@ -50,9 +50,8 @@ func (a *commands) teamCommand() *cobra.Command {
 		if group {
 			n.Kind = api.Team
 		}
-		return app.Exchange(ctx, a.App, c, client.Request{Method: http.MethodPost, Path: "/v1/accounts", Body: n}, func(made api.Account) error {
+		return app.Exchange(ctx, a.App, c, client.Request{Method: http.MethodPost, Path: "/v1/accounts", Body: n}, func(made api.Account) {
 			a.Say("added the %s %s; a token for it: roost team token %s NAME", made.Kind, made.Name, made.Name)
-			return nil
 		})
 	})
 	add.Flags().BoolVar(&group, "group", false, "add a team instead of a person")
@@ -62,7 +61,7 @@ func (a *commands) teamCommand() *cobra.Command {
 			return err
 		}
 		r := client.Request{Method: http.MethodPut, Path: tokenPath(of, args[1]), Body: api.NewToken{Scopes: scopes, Life: life}}
-		return app.Exchange(ctx, a.App, c, r, a.showToken)
+		return app.Exchange(ctx, a.App, c, r, a.tellToken)
 	})
 	token.Flags().StringSliceVar(&scopes, "scope", []string{"read", "act", "approve"}, "what it may be used for: read, act, approve, admin")
 	token.Flags().StringVar(&life, "life", "", "how long the token is valid, such as 720h; without it, until the token is revoked")
@@ -80,7 +79,7 @@ func (a *commands) teamCommand() *cobra.Command {
 			}
 			query.Set("account", of.ID)
 		}
-		return app.DocumentOf(ctx, a.App, c, "/v1/audit", query, func(p api.Page[api.AuditEntry]) error { return a.showAudit(p.Items, all) })
+		return app.DocumentOf(ctx, a.App, c, "/v1/audit", query, func(p api.Page[api.AuditEntry]) { a.showAudit(p.Items, all) })
 	})
 	audit.Flags().StringVar(&task, "task", "", "only what was done to this task, by its whole id")
 	audit.Flags().StringVar(&by, "by", "", "only what this person or team did")
@@ -170,12 +169,9 @@ func (a *commands) changeTeam(ctx context.Context, c *client.Client, method, don
 	return nil
 }
 
-func (a *commands) showToken(t api.IssuedToken) error {
-	return app.Show(a.App, t, func(t api.IssuedToken) error {
-		a.Println(t.Secret)
-		a.Say("this is the only time that the token is shown; use it as ROOST_TOKEN, with --server URL")
-		return nil
-	})
+func (a *commands) tellToken(t api.IssuedToken) {
+	a.Println(t.Secret)
+	a.Say("this is the only time that the token is shown; use it as ROOST_TOKEN, with --server URL")
 }
 
 func (a *commands) listTeam(ctx context.Context, c *client.Client, _ []string) error {
@@ -183,12 +179,12 @@ func (a *commands) listTeam(ctx context.Context, c *client.Client, _ []string) e
 	if err != nil {
 		return err
 	}
-	return app.Show(a.App, api.PageOf(all, ""), func(api.Page[api.Account]) error {
+	return app.Show(a.App, api.PageOf(all, ""), func(api.Page[api.Account]) {
 		rows := [][]string{{"NAME", "KIND", "ID", "MEMBERS"}}
 		for _, one := range all {
 			rows = append(rows, []string{one.Name, one.Kind, one.ID, strings.Join(api.Each(one.Members, all.name), ", ")})
 		}
-		return a.Grid(rows)
+		a.Grid(rows)
 	})
 }
 
@@ -198,12 +194,12 @@ func (a *commands) listTokens(ctx context.Context, c *client.Client, args []stri
 		return err
 	}
 	path, most := "/v1/accounts/"+url.PathEscape(of.ID)+"/tokens", url.Values{"limit": {"1000"}}
-	return app.DocumentOf(ctx, a.App, c, path, most, func(p api.Page[api.Token]) error {
+	return app.DocumentOf(ctx, a.App, c, path, most, func(p api.Page[api.Token]) {
 		rows := [][]string{{"NAME", "SCOPES", "MADE", "LAST USED", "ENDS"}}
 		for _, t := range p.Items {
 			rows = append(rows, []string{t.Name, strings.Join(t.Scopes, " "), a.When(&t.CreatedAt), a.When(t.LastUsedAt), a.When(t.ExpiresAt)})
 		}
-		return a.Grid(rows)
+		a.Grid(rows)
 	})
 }
 
@@ -232,13 +228,12 @@ func (a *commands) shareTask(ctx context.Context, c *client.Client, args []strin
 	}
 	// With the state that was read, so that another share at the same time is not lost.
 	put := client.Request{Method: http.MethodPut, Path: client.TaskPath(args[0], "access"), Body: access, Header: http.Header{"If-Match": head["Etag"]}}
-	return app.Exchange(ctx, a.App, c, put, func(row api.Summary) error {
+	return app.Exchange(ctx, a.App, c, put, func(row api.Summary) {
 		a.Say("%s: %s has the right %s", display.OneLine(row.ID), display.OneLine(with.Name), args[2])
-		return nil
 	})
 }
 
-func (a *commands) showAudit(entries []api.AuditEntry, all team) error {
+func (a *commands) showAudit(entries []api.AuditEntry, all team) {
 	rows := [][]string{{"WHEN", "WHO", "FROM", "STATUS", "ACT", "TASK"}}
 	for _, e := range entries {
 		status, by := "?", "operator"
@@ -250,5 +245,5 @@ func (a *commands) showAudit(entries []api.AuditEntry, all team) error {
 		}
 		rows = append(rows, []string{a.When(&e.At), by, e.Address, status, e.Act, e.Task})
 	}
-	return a.Grid(rows)
+	a.Grid(rows)
 }

@@ -88,10 +88,9 @@ func (a *commands) attach(ctx context.Context, c *client.Client, id string, ask 
 func (a *commands) cancelCommand() *cobra.Command {
 	return help.Command("cancel", a.ConnectedEngine(func(ctx context.Context, c *client.Client, args []string) error {
 		r := client.Request{Method: http.MethodPost, Path: app.PathOf(args[0], "cancel")}
-		return app.Exchange(ctx, a.App, c, r, func(r api.Run) error {
-			err := a.Println(display.OneLine(r.Task + "  " + r.State))
+		return app.Exchange(ctx, a.App, c, r, func(r api.Run) {
+			a.Println(display.OneLine(r.Task + "  " + r.State))
 			a.Say("  go on with it: roost resume %s", failure.ShellWord(r.Task))
-			return err
 		})
 	}))
 }
@@ -286,9 +285,8 @@ func (a *commands) answer(ctx context.Context, c *client.Client, e *engine.Engin
 		return err
 	}
 	r := client.Request{Method: http.MethodPost, Path: "/v1/questions/" + url.PathEscape(q.ID) + "/answer", Body: answer}
-	return give(ctx, a, c, e, q.Task, r, func(done api.Answered) error {
+	return give(ctx, a, c, e, q.Task, r, func(done api.Answered) {
 		a.Say("task %s continues with it; follow it: roost attach %s", done.Task, failure.ShellWord(done.Task))
-		return nil
 	})
 }
 
@@ -342,7 +340,7 @@ var consents = map[string]bool{"yes": true, "y": true, "no": false, "n": false}
 // give makes a request that gives a task words or an answer, and follows the run that begins with it in this process. If
 // none begins here, it shows what the server answered: by show, or with --json as it is.
 func give[T any](ctx context.Context, a *commands, c *client.Client, e *engine.Engine, task string, r client.Request,
-	show func(T) error) error {
+	show func(T)) error {
 	from, err := c.Mark(ctx, task)
 	if err != nil {
 		return err
@@ -356,10 +354,10 @@ func give[T any](ctx context.Context, a *commands, c *client.Client, e *engine.E
 		return err
 	case a.FirstRun() != nil:
 		return a.followFirst(ctx, c, e, from)
-	case a.Flags.JSON:
-		return nil
+	case !a.Flags.JSON:
+		show(done)
 	}
-	return show(done)
+	return nil
 }
 
 // questionOf finds the question that an id names: by the question's id, or by that of a task with one open question.
@@ -437,14 +435,13 @@ func (a *commands) sendCommand() *cobra.Command {
 
 func (a *commands) send(ctx context.Context, c *client.Client, e *engine.Engine, id string, m api.Message) error {
 	r := client.Request{Method: http.MethodPost, Path: app.PathOf(id, "messages"), Body: m}
-	return give(ctx, a, c, e, id, r, func(sent api.Sent) error {
+	return give(ctx, a, c, e, id, r, func(sent api.Sent) {
 		how := map[string]string{
 			"answered": "answered the open question of",
 			"queued":   "queued for",
 			"started":  "started a run of",
 		}[sent.Delivered]
-		err := a.Println(cmp.Or(how, display.OneLine(sent.Delivered)) + " " + display.OneLine(sent.Task))
+		a.Println(cmp.Or(how, display.OneLine(sent.Delivered)) + " " + display.OneLine(sent.Task))
 		a.Say("  follow it: roost attach %s", failure.ShellWord(sent.Task))
-		return err
 	})
 }

@@ -269,8 +269,8 @@ func price(usd *money.USD, unknown string) string {
 func (a *commands) sourcesCommand() *cobra.Command {
 	parent := help.Command("sources", func(cmd *cobra.Command, _ []string) error {
 		return a.Connect(cmd.Context(), func(c *client.Client) error {
-			return app.DocumentOf(cmd.Context(), a.App, c, "/v1/sources", nil, func(got struct{ Items []api.SourceState }) error {
-				return a.sourceTable(got.Items)
+			return app.DocumentOf(cmd.Context(), a.App, c, "/v1/sources", nil, func(got struct{ Items []api.SourceState }) {
+				a.sourceTable(got.Items)
 			})
 		})
 	})
@@ -291,7 +291,7 @@ func (a *commands) sourcesCommand() *cobra.Command {
 }
 
 // sourceTable prints a line for each source. The reason in a state may be long, so it follows below the table.
-func (a *commands) sourceTable(sources []api.SourceState) error {
+func (a *commands) sourceTable(sources []api.SourceState) {
 	style := a.OutStyle()
 	rows := [][]string{{"SOURCE", "TOOL", "TASKS", "DAMAGED", "EMPTY", "SIZE", "STATE"}}
 	for _, src := range sources {
@@ -338,8 +338,8 @@ func (a *commands) sourceTable(sources []api.SourceState) error {
 			fmt.Fprintln(a.Out, style.Paint(s, text))
 		}
 	}
+	a.Flush()
 	a.WarnUnreachable(sources)
-	return a.Flush()
 }
 
 // sourcesAdd adds a folder to the setting sources, and prints the number of its tasks.

@@ -67,31 +67,26 @@ func (a *commands) list(cmd *cobra.Command, f api.TaskFilter, group bool) error 
 		if err != nil {
 			return err
 		}
-		return app.ShowList(a.App, got, func(items []api.Summary) error { return a.showList(cmd, items, got, f, group) })
+		return app.ShowList(a.App, got, func(items []api.Summary) { a.showList(cmd, items, got, f, group) })
 	})
 }
 
 // showList prints a list for people.
-func (a *commands) showList(cmd *cobra.Command, items []api.Summary, got app.Listed, f api.TaskFilter, group bool) error {
-	var err error
+func (a *commands) showList(cmd *cobra.Command, items []api.Summary, got app.Listed, f api.TaskFilter, group bool) {
 	switch {
 	case len(items) == 0:
 		defer a.noSource(f.Source, got.Found.Sources)
 	case group:
-		err = a.grouped(items, f.Tree, got)
+		a.grouped(items, f.Tree, got)
 	case f.Tree:
-		err = a.Table(items, api.DepthsOf(items), got.Names, got.Found.Sources)
+		a.Table(items, api.DepthsOf(items), got.Names, got.Found.Sources)
 	default:
-		err = a.Table(items, make([]int, len(items)), got.Names, got.Found.Sources)
-	}
-	if err != nil {
-		return err
+		a.Table(items, make([]int, len(items)), got.Names, got.Found.Sources)
 	}
 	a.SumUp(got.Found, len(items))
 	if got.Next != "" {
 		a.Say("more: %s, or --limit 0 for all", app.NextPage(cmd, got.Next))
 	}
-	return nil
 }
 
 // byWorkspace groups the tasks by folder, in the order in which each folder first occurs.
@@ -107,7 +102,7 @@ func byWorkspace(items []api.Summary) (groups [][]api.Summary) {
 }
 
 // grouped prints a table for each folder, below a line with its sums.
-func (a *commands) grouped(items []api.Summary, tree bool, got app.Listed) error {
+func (a *commands) grouped(items []api.Summary, tree bool, got app.Listed) {
 	for i, group := range byWorkspace(items) {
 		var sum api.Usage
 		for _, t := range group {
@@ -121,11 +116,8 @@ func (a *commands) grouped(items []api.Summary, tree bool, got app.Listed) error
 		if tree {
 			depths = api.DepthsOf(group)
 		}
-		if err := a.Table(group, depths, got.Names, got.Found.Sources); err != nil {
-			return err
-		}
+		a.Table(group, depths, got.Names, got.Found.Sources)
 	}
-	return nil
 }
 
 // commands are the commands of this package with the invocation that they belong to.

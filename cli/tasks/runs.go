@@ -40,12 +40,12 @@ func (a *commands) runsCommand() *cobra.Command {
 			app.SetQuery(query, "cursor", cursor)
 		}
 		return a.WithClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
-			return app.DocumentOf(cmd.Context(), a.App, c, path, query, func(p api.Page[api.Run]) error {
+			return app.DocumentOf(cmd.Context(), a.App, c, path, query, func(p api.Page[api.Run]) {
 				more := ""
 				if p.Next != nil && len(args) == 0 {
 					more = app.NextPage(cmd, *p.Next)
 				}
-				return a.showRuns(p, more, a.ShortIDs(cmd.Context(), c))
+				a.showRuns(p, more, a.ShortIDs(cmd.Context(), c))
 			})
 		})
 	})
@@ -58,10 +58,10 @@ func (a *commands) runsCommand() *cobra.Command {
 
 // showRuns prints a page of runs; more is the command for the next page, "" on the last one. The ids of runs are for
 // programs: a terminal gets them with -v.
-func (a *commands) showRuns(p api.Page[api.Run], more string, short func(string) string) error {
+func (a *commands) showRuns(p api.Page[api.Run], more string, short func(string) string) {
 	if len(p.Items) == 0 {
 		a.Say("no runs")
-		return nil
+		return
 	}
 	width := a.Columns()
 	rows, styles := [][]string{{"TASK", "STATE", "AGE", "TURNS", "COST", "RUN", ""}}, []view.Style{view.Dim}
@@ -88,12 +88,11 @@ func (a *commands) showRuns(p api.Page[api.Run], more string, short func(string)
 			rows[i] = slices.Delete(row, 5, 6)
 		}
 	}
-	err := a.Sheet(rows, styles, 2, 5, width)
+	a.Sheet(rows, styles, 2, 5, width)
 	if more != "" {
 		more = "; more: " + more
 	}
 	a.Say("%s%s", api.Plural(len(p.Items), "run"), more)
-	return err
 }
 
 func (a *commands) questionsCommand() *cobra.Command {
@@ -104,10 +103,10 @@ func (a *commands) questionsCommand() *cobra.Command {
 	}))
 }
 
-func (a *commands) showQuestions(p api.Page[api.Question]) error {
+func (a *commands) showQuestions(p api.Page[api.Question]) {
 	if len(p.Items) == 0 {
 		a.Say("no task asks anything")
-		return nil
+		return
 	}
 	for i, q := range p.Items {
 		if i > 0 {
@@ -115,9 +114,8 @@ func (a *commands) showQuestions(p api.Page[api.Question]) error {
 		}
 		a.question(q)
 	}
-	err := a.Flush()
+	a.Flush()
 	a.Say("%s; answer one: roost answer ID --yes, --no, --choice N or \"words\"", api.Plural(len(p.Items), "open question"))
-	return err
 }
 
 // question prints a whole question: the user agrees to all of it.
@@ -182,10 +180,10 @@ var unnamed = map[api.Grouping]string{
 }
 
 // showSpending prints a line for each group, the sum of each month below its days, and the total.
-func (a *commands) showSpending(s api.Totals) error {
+func (a *commands) showSpending(s api.Totals) {
 	if len(s.Items) == 0 {
 		a.Say("nothing was spent")
-		return nil
+		return
 	}
 	style := a.OutStyle()
 	head := strings.ToUpper(string(s.By))
@@ -230,10 +228,10 @@ func (a *commands) showSpending(s api.Totals) error {
 		}
 		fmt.Fprintln(a.Out, style.Paint(styles[n], line))
 	}
+	a.Flush()
 	if s.Total.Unpriced > 0 {
 		a.Say("%s without a known price: what they cost is not in the sums", countOf(s.Total.Unpriced, "request"))
 	}
-	return a.Flush()
 }
 
 // leastName is the number of columns that a group's name keeps in a narrow terminal while other columns can be left

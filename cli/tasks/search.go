@@ -98,11 +98,11 @@ func (a *commands) search(cmd *cobra.Command, q api.SearchQuery) error {
 		for _, lost := range got.Found.Unread {
 			a.Warn("not looked through: " + lost.File + ": " + lost.Problem)
 		}
-		return app.ShowList(a.App, got, func(hits []api.Hit) error {
+		return app.ShowList(a.App, got, func(hits []api.Hit) {
 			if len(hits) == 0 {
 				a.noSource(q.Filter.Source, got.Found.Sources)
 			}
-			return a.showHits(cmd, q.Text, hits, got)
+			a.showHits(cmd, q.Text, hits, got)
 		})
 	})
 }
@@ -147,7 +147,7 @@ func byTask(hits []api.Hit) (blocks [][]api.Hit) {
 }
 
 // showHits prints hits below their tasks.
-func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got app.Listed) error {
+func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got app.Listed) {
 	width, style := a.Columns(), a.OutStyle()
 	labels, terms := map[string]string{}, api.QueryTerms(text)
 	for _, src := range got.Found.Sources {
@@ -173,7 +173,7 @@ func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got
 			fmt.Fprintln(a.Out, style.Paint(view.Dim, fmt.Sprintf("  and %s more", app.Count(int64(more)))))
 		}
 	}
-	err := a.Flush()
+	a.Flush()
 	if len(hits) > 0 {
 		a.Say("open one: %s", openHit(hits[0], got.Names, text))
 	}
@@ -181,7 +181,6 @@ func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got
 	if got.Next != "" {
 		a.Say("more: %s", app.NextPage(cmd, got.Next))
 	}
-	return err
 }
 
 // nearer shortens a snippet at its beginning if room columns would not show the first place with a term.

@@ -159,30 +159,30 @@ func (a *commands) showTask(ctx context.Context, c *client.Client, id string, f 
 	switch {
 	case f.tree:
 		if a.Flags.JSON {
-			return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "tree"), nil, func(api.Branch) error { return nil })
+			return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "tree"), nil, func(api.Branch) {})
 		}
 		return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "tree"), url.Values{"with": {"names"}}, func(b struct {
 			api.Branch
 			Names map[string]string
-		}) error {
-			return a.drawTree(app.Flat(b.Branch, 0), b.Names)
+		}) {
+			a.drawTree(app.Flat(b.Branch, 0), b.Names)
 		})
 	case f.context:
 		q := url.Values{}
 		app.SetQuery(q, "workspace", f.dir)
-		return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "context"), q, func(u api.ContextUse) error {
+		return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "context"), q, func(u api.ContextUse) {
 			if u.AsIf != nil && u.Unknown != nil {
 				a.Warn(fmt.Sprintf("the task's profile %q is not known here; this is as if %s answered "+
 					"(roost config set source_profiles.%s NAME names one)",
 					u.Unknown.Name, *u.AsIf, u.Unknown.Source))
 			}
-			return a.printContext(u)
+			a.printContext(u)
 		})
 	case f.branches:
 		return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "branches"), nil, a.printBranches)
 	case f.usage:
-		return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "usage"), nil, func(u api.Usage) error {
-			return a.Println(fmt.Sprintf("tokens in     %s\ntokens out    %s\ncache writes  %s\ncache reads   %s\ncost          %s",
+		return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "usage"), nil, func(u api.Usage) {
+			a.Println(fmt.Sprintf("tokens in     %s\ntokens out    %s\ncache writes  %s\ncache reads   %s\ncost          %s",
 				app.Count(u.TokensIn), app.Count(u.TokensOut), app.Count(u.CacheWrites), app.Count(u.CacheReads), a.Dollars(u.Cost)))
 		})
 	case f.journal:
@@ -190,7 +190,7 @@ func (a *commands) showTask(ctx context.Context, c *client.Client, id string, f 
 	case a.Flags.JSON && (f.ui || f.api || f.effective):
 		return a.showElements(ctx, c, id, f)
 	case a.Flags.JSON:
-		return app.DocumentOf(ctx, a.App, c, app.PathOf(id), nil, func(api.Summary) error { return nil })
+		return app.DocumentOf(ctx, a.App, c, app.PathOf(id), nil, func(api.Summary) {})
 	}
 	return a.open(ctx, c, id, f)
 }
@@ -425,7 +425,7 @@ func countOf(n int, what string) string {
 }
 
 // drawTree prints a family.
-func (a *commands) drawTree(f api.Family, names map[string]string) error {
+func (a *commands) drawTree(f api.Family, names map[string]string) {
 	width, style := a.Columns(), a.OutStyle()
 	all := api.CostsBelow(f.Tasks, f.Depths)
 	for i, t := range f.Tasks {
@@ -443,11 +443,10 @@ func (a *commands) drawTree(f api.Family, names map[string]string) error {
 		line := app.Lead(f.Depths, i) + strings.Join(facts, " · ") + "  " + title
 		fmt.Fprintln(a.Out, style.Paint(app.StyleOf(t), display.Cut(line, width)))
 	}
-	return a.Flush()
 }
 
 // printBranches draws the tree of a task's branches.
-func (a *commands) printBranches(tree api.BranchTree) error {
+func (a *commands) printBranches(tree api.BranchTree) {
 	lines := a.branchesBelow(tree.Items, "", 0)
 	if f := tree.Forked; f != nil {
 		origin := fmt.Sprintf("forked from %s at #%d of %s", display.OneLine(f.Source+":"+f.ID), f.At, f.Branch)
@@ -456,7 +455,7 @@ func (a *commands) printBranches(tree api.BranchTree) error {
 	if len(tree.Items) > 1 {
 		a.Say("go on with one: roost resume ID --branch NAME; a new task from one: roost fork ID --branch NAME")
 	}
-	return a.Println(strings.Join(lines, "\n"))
+	a.Println(strings.Join(lines, "\n"))
 }
 
 // branchesBelow renders the branches that leave a branch and, indented, those that leave them.
@@ -497,7 +496,7 @@ var partWords = map[string]string{
 	"results": "results of tools", "files": "files that were read", "images": "images",
 }
 
-func (a *commands) printContext(c api.ContextUse) error {
+func (a *commands) printContext(c api.ContextUse) {
 	whole := c.Used
 	if c.Window != nil {
 		whole = max(*c.Window, c.Used)
@@ -523,7 +522,7 @@ func (a *commands) printContext(c api.ContextUse) error {
 		row("kept for the reply", *c.Reply)
 		row("free", *c.Free)
 	}
-	return a.Println(strings.Join(lines, "\n"))
+	a.Println(strings.Join(lines, "\n"))
 }
 
 func (a *commands) filesCommand() *cobra.Command {
@@ -557,11 +556,11 @@ func (a *commands) files(ctx context.Context, c *client.Client, id, dir, path st
 		return err
 	}
 	if a.Flags.JSON {
-		err = a.PrintRaw(doc)
+		a.PrintRaw(doc)
 	} else {
-		err = a.printFiles(got.Task, got.Items)
+		a.printFiles(got.Task, got.Items)
 	}
-	if err != nil || !check {
+	if err := a.Flush(); err != nil || !check {
 		return err
 	}
 	return staleFailure(got.Task, got.Items)
@@ -593,7 +592,7 @@ var howKnown = map[string]string{
 	"user_edited":    "changed by others",
 }
 
-func (a *commands) printFiles(id string, items []api.KnownFile) error {
+func (a *commands) printFiles(id string, items []api.KnownFile) {
 	style, width, counts := a.OutStyle(), 0, map[string]int{}
 	var lines []string
 	for _, f := range items {
@@ -628,12 +627,11 @@ func (a *commands) printFiles(id string, items []api.KnownFile) error {
 	}
 	if len(items) == 0 {
 		a.Say("the model of task %s knows no files", id)
-		return nil
+		return
 	}
-	err := a.Painted(lines)
+	a.Painted(lines)
 	a.Say("%s: %d fresh, %d changed, %d missing", api.Plural(len(items), "file"), counts["fresh"], counts["changed"],
 		counts["missing"])
-	return err
 }
 
 func (a *commands) knownText(source string, by *string, task string, ts int64) string {
