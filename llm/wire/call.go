@@ -71,6 +71,14 @@ type Door struct {
 // Stream sends the request and passes the data of each event to event, which reports whether the reply is complete. A
 // stream that ends before that was cut. Errors are *llm.Error without the key, ErrStop, or the context's cause.
 func (c Call) Stream(ctx context.Context, event func(data []byte) (done bool, err error)) error {
+	err := c.stream(ctx, event)
+	if failed, is := err.(*llm.Error); is { //nolint:errorlint // ours, not wrapped
+		return c.redacted(failed)
+	}
+	return err
+}
+
+func (c *Call) stream(ctx context.Context, event func(data []byte) (done bool, err error)) error {
 	ctx, body, stop := withIdle(ctx, c.IdleTimeout)
 	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, c.Body.Reader())
@@ -91,7 +99,7 @@ func (c Call) Stream(ctx context.Context, event func(data []byte) (done bool, er
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return c.redact(TransportError(ctx, c.Name(), err, false))
+		return TransportError(ctx, c.Name(), err, false)
 	}
 	defer res.Body.Close()
 	body.timer.Stop()
@@ -101,7 +109,7 @@ func (c Call) Stream(ctx context.Context, event func(data []byte) (done bool, er
 	if res.StatusCode < 200 || res.StatusCode > 299 || bytes.ContainsAny(start, "{[<") { // JSON or a page, and no stream
 		page, _ := io.ReadAll(io.LimitReader(answer, maxRefusal))          // a part of the page is enough
 		code, _, _ := strings.Cut(res.Header.Get("X-Amzn-Errortype"), ":") // AWS names it only here
-		return c.timed(c.redacted(c.errorOf(res.StatusCode, code, page)), res.Header)
+		return c.timed(c.errorOf(res.StatusCode, code, page), res.Header)
 	}
 	var events EventReader = NewEvents(answer)
 	if c.Door != nil && c.Door.Events != nil {
@@ -114,14 +122,14 @@ func (c Call) Stream(ctx context.Context, event func(data []byte) (done bool, er
 			return nil // another attempt would be paid again
 		}
 		if err != nil {
-			return c.redact(TransportError(ctx, c.Name(), err, true))
+			return TransportError(ctx, c.Name(), err, true)
 		}
 		if len(bytes.TrimSpace(data)) == 0 { // some proxies keep the connection with empty events
 			continue
 		}
 		done, err := event(data)
 		if failed, is := err.(*llm.Error); is { //nolint:errorlint // ours, not wrapped
-			return c.redacted(c.timed(failed, res.Header))
+			return c.timed(failed, res.Header)
 		}
 		if err != nil {
 			return err
@@ -143,12 +151,12 @@ func (c *Call) authorize(ctx context.Context, req *http.Request) error {
 	secrets, err := c.Door.Authorize(ctx, req, c.Body)
 	c.secrets = append(c.secrets, secrets...)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
-		return c.redact(TransportError(ctx, c.Name(), err, false))
+		return TransportError(ctx, c.Name(), err, false)
 	}
 	if _, is := errors.AsType[*llm.Error](err); err != nil && !is {
 		return c.newError(llm.Auth, 0, err.Error())
 	}
-	return c.redact(err)
+	return err
 }
 
 // timed adds the wait that the provider asks for in a header, if the error has none.
@@ -256,13 +264,6 @@ func (c Call) without(text string) string {
 		text = Redact(text, secret)
 	}
 	return text
-}
-
-func (c Call) redact(err error) error {
-	if failed, is := err.(*llm.Error); is { //nolint:errorlint // ours, not wrapped
-		return c.redacted(failed)
-	}
-	return err
 }
 
 // checkMessages describes what is wrong with a request's messages, "" when nothing is.
