@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
 )
 
@@ -219,7 +220,7 @@ func TestDeletingOneOfTwoCopies(t *testing.T) {
 	list := estate()[:2]
 	list[0].Also = []Copy{{"code:t0", "VS Code/Roo"}}
 	d := &counter{parts: whole(list)}
-	d.parts[1].Sources = []Source{{Name: "VS Code/Roo", Tasks: 2}, {Name: "Roost", Tasks: 1}}
+	d.parts[1].Sources = []api.SourceState{{Name: "VS Code/Roo", Tasks: 2}, {Name: "Roost", Tasks: 1}}
 	on(t, d, Options{}, func(s *stage) {
 		s.step()
 		s.shows("Found 2 tasks: VS Code/Roo 2, Roost 1 (1 in two places).")

@@ -166,8 +166,8 @@ func chores(titles ...string) []Task {
 // whole is a list that is read at once.
 func whole(tasks []Task) []Found {
 	return []Found{
-		{Of: len(tasks), Sources: []Source{{Name: "VS Code/Roo", Tasks: len(tasks)}}},
-		{Of: len(tasks), Read: len(tasks), Tasks: tasks, Whole: true, Sources: []Source{{Name: "VS Code/Roo", Tasks: len(tasks)}}},
+		{Of: len(tasks), Sources: []api.SourceState{{Name: "VS Code/Roo", Tasks: len(tasks)}}},
+		{Of: len(tasks), Read: len(tasks), Tasks: tasks, Whole: true, Sources: []api.SourceState{{Name: "VS Code/Roo", Tasks: len(tasks)}}},
 	}
 }
 

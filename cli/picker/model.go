@@ -43,17 +43,10 @@ func (t Task) folder() string {
 
 // Found is one part of the list while it is read.
 type Found struct {
-	Tasks    []Task // the new ones; in the last Found all tasks, in order
-	Sources  []Source
+	Tasks    []Task            // the new ones; in the last Found all tasks, in order
+	Sources  []api.SourceState // with names for people; Problem = why a source cannot be read
 	Read, Of int
 	Whole    bool // the last one
-}
-
-// Source is one storage in the sentence about the found tasks.
-type Source struct {
-	Name                  string
-	Tasks, Damaged, Empty int
-	Trouble               string // why the storage could not be read; "" = it was read
 }
 
 // Hit is a message that holds what was searched for.
@@ -156,7 +149,7 @@ type loading struct {
 	again    bool // the list must be read once more
 	read, of int
 	whole    bool
-	sources  []Source
+	sources  []api.SourceState
 	err      error
 }
 

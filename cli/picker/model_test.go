@@ -11,16 +11,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/view"
 )
 
 func TestListFillsWhileItIsRead(t *testing.T) {
 	all := chores("paint", "tidy", "mend")
 	d := &counter{held: true, parts: []Found{
-		{Of: 4, Sources: []Source{{Name: "VS Code/Roo", Tasks: 3}, {Name: "Cursor/Cline", Tasks: 1}}},
-		{Of: 4, Read: 1, Tasks: all[1:2], Sources: []Source{{Name: "VS Code/Roo", Tasks: 3}, {Name: "Cursor/Cline", Tasks: 1}}},
-		{Of: 4, Read: 2, Tasks: all[:1], Sources: []Source{{Name: "VS Code/Roo", Tasks: 3}, {Name: "Cursor/Cline", Tasks: 1}}},
-		{Of: 4, Read: 4, Tasks: all, Whole: true, Sources: []Source{{Name: "VS Code/Roo", Tasks: 3, Damaged: 2}, {Name: "Cursor/Cline", Empty: 1}}},
+		{Of: 4, Sources: []api.SourceState{{Name: "VS Code/Roo", Tasks: 3}, {Name: "Cursor/Cline", Tasks: 1}}},
+		{Of: 4, Read: 1, Tasks: all[1:2], Sources: []api.SourceState{{Name: "VS Code/Roo", Tasks: 3}, {Name: "Cursor/Cline", Tasks: 1}}},
+		{Of: 4, Read: 2, Tasks: all[:1], Sources: []api.SourceState{{Name: "VS Code/Roo", Tasks: 3}, {Name: "Cursor/Cline", Tasks: 1}}},
+		{Of: 4, Read: 4, Tasks: all, Whole: true, Sources: []api.SourceState{{Name: "VS Code/Roo", Tasks: 3, Damaged: 2}, {Name: "Cursor/Cline", Empty: 1}}},
 	}}
 	on(t, d, Options{}, func(s *stage) {
 		s.step()
@@ -46,7 +47,7 @@ func TestListFillsWhileItIsRead(t *testing.T) {
 }
 
 func TestTroubleIsShown(t *testing.T) {
-	d := &counter{parts: []Found{{Sources: []Source{{Name: "VS Code/Roo", Trouble: "is unreachable: no \x1b[2Jpermission"}}}}, failure: errors.New("the root is gone")}
+	d := &counter{parts: []Found{{Sources: []api.SourceState{{Name: "VS Code/Roo", Problem: "is unreachable: no \x1b[2Jpermission"}}}}, failure: errors.New("the root is gone")}
 	on(t, d, Options{}, func(s *stage) {
 		s.step()
 		s.shows("VS Code/Roo is unreachable: no permission", "the root is gone", "the tasks cannot be listed")

@@ -93,8 +93,8 @@ func (m *Model) head() []string {
 	}
 	lines = api.Each(lines, func(line string) string { return m.paint(view.Head, line) })
 	for _, s := range m.load.sources {
-		if s.Trouble != "" && len(lines) < m.height/4 {
-			lines = append(lines, m.paint(view.Bad, cut("! "+clean(s.Name+" "+s.Trouble), m.width)))
+		if s.Problem != "" && len(lines) < m.height/4 {
+			lines = append(lines, m.paint(view.Bad, cut("! "+clean(s.Name+" "+s.Problem), m.width)))
 		}
 	}
 	if m.load.err != nil {

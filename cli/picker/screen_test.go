@@ -26,20 +26,20 @@ func still(o Options, tasks ...Task) *Model {
 }
 
 func TestSentence(t *testing.T) {
-	roo, cline, own := Source{Name: "VS Code/Roo", Tasks: 640, Damaged: 4}, Source{Name: "Cursor/Cline", Tasks: 172, Empty: 31}, Source{Name: "Roost", Tasks: 1}
+	roo, cline, own := api.SourceState{Name: "VS Code/Roo", Tasks: 640, Damaged: 4}, api.SourceState{Name: "Cursor/Cline", Tasks: 172, Empty: 31}, api.SourceState{Name: "Roost", Tasks: 1}
 	for _, tt := range []struct {
-		sources  []Source
+		sources  []api.SourceState
 		read, of int
 		whole    bool
 		changed  bool
 		want     string
 	}{
 		{nil, 0, 0, false, false, "Looking for tasks ..."},
-		{[]Source{cline, roo}, 812, 812, true, false, "Found 812 tasks: VS Code/Roo 640, Cursor/Cline 172 (4 damaged, 31 empty). Nothing was changed."},
-		{[]Source{cline, roo}, 50, 843, false, false, "Found 812 folders: VS Code/Roo 640, Cursor/Cline 172 (4 damaged, 31 empty). Read 50 of 843 ..."},
-		{[]Source{own}, 1, 1, true, true, "Found 1 task: Roost 1."},
-		{[]Source{own, own}, 2, 2, true, false, "Found 2 tasks: Roost 2. Nothing was changed."}, // two storages of one name
-		{[]Source{{Name: "VS Code/Roo"}}, 0, 0, true, false, "Found 0 tasks. Nothing was changed."},
+		{[]api.SourceState{cline, roo}, 812, 812, true, false, "Found 812 tasks: VS Code/Roo 640, Cursor/Cline 172 (4 damaged, 31 empty). Nothing was changed."},
+		{[]api.SourceState{cline, roo}, 50, 843, false, false, "Found 812 folders: VS Code/Roo 640, Cursor/Cline 172 (4 damaged, 31 empty). Read 50 of 843 ..."},
+		{[]api.SourceState{own}, 1, 1, true, true, "Found 1 task: Roost 1."},
+		{[]api.SourceState{own, own}, 2, 2, true, false, "Found 2 tasks: Roost 2. Nothing was changed."}, // two storages of one name
+		{[]api.SourceState{{Name: "VS Code/Roo"}}, 0, 0, true, false, "Found 0 tasks. Nothing was changed."},
 	} {
 		m := still(Options{})
 		m.load.sources, m.load.read, m.load.of, m.load.whole, m.act.changed = tt.sources, tt.read, tt.of, tt.whole, tt.changed

@@ -62,9 +62,8 @@ func (d *pickerBackend) Tasks(ctx context.Context) iter.Seq2[picker.Found, error
 			labels := map[string]string{}
 			for _, src := range part.Sources {
 				labels[src.Name] = app.SourceLabel(src)
-				f.Sources = append(f.Sources, picker.Source{
-					Name: labels[src.Name], Tasks: src.Tasks, Damaged: src.Damaged, Empty: src.Empty, Trouble: trouble(src),
-				})
+				src.Name, src.Problem = labels[src.Name], trouble(src)
+				f.Sources = append(f.Sources, src)
 			}
 			for _, t := range part.Items {
 				if !t.Empty {
