@@ -118,7 +118,7 @@ func (a *commands) listTopics() error {
 	for _, p := range all {
 		lines = append(lines, a.layout().Row(display.Pad(p.Name, wide)+"  ", p.Summary))
 	}
-	return a.Println(strings.Join(lines, "\n"))
+	return a.Println(lines...)
 }
 
 // layout returns the layout of help on stdout.

@@ -225,12 +225,14 @@ func padded(text string, width int, right bool) string {
 	return display.Pad(text, width)
 }
 
-// Println prints a line of the result to stdout.
-func (a *App) Println(text string) error { return a.Painted([]string{a.Result(text)}) }
+// Println prints lines of the result to stdout.
+func (a *App) Println(lines ...string) error { return a.Painted(api.Each(lines, a.Result)) }
 
 // Painted prints lines of the result that have colours, and whose texts are safe for a terminal already.
 func (a *App) Painted(lines []string) error {
-	fmt.Fprintln(a.Out, strings.Join(lines, "\n"))
+	for _, line := range lines {
+		fmt.Fprintln(a.Out, line)
+	}
 	return a.Flush()
 }
 

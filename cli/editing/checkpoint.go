@@ -133,9 +133,7 @@ func (a *commands) showCollection(found api.Collection) {
 		}
 		lines = append(lines, line)
 	}
-	if len(lines) > 0 {
-		a.Println(strings.Join(lines, "\n"))
-	}
+	a.Println(lines...)
 	verb := map[bool]string{true: "would free", false: "freed"}[found.DryRun]
 	a.Say("%s; %s %s", api.Plural(len(found.Items), "store"), verb, api.SizeText(freed))
 }

@@ -142,9 +142,7 @@ func (a *commands) showActions(all api.Page[api.TaskActions]) {
 			}
 		}
 	}
-	if len(lines) > 0 {
-		a.Println(strings.Join(lines, "\n"))
-	}
+	a.Println(lines...)
 	if undos == 0 {
 		a.Say("nothing can be taken back")
 	} else {
@@ -313,7 +311,7 @@ func (a *commands) printRewind(r api.RewindResult) {
 		lines = append(lines, "  "+map[bool]string{true: "outcome of ", false: "call "}[c.Stays]+display.OneLine(c.Name+"  "+c.Outcome))
 	}
 	lines = append(lines, api.Each(r.Files, func(f string) string { return "  not known any more: " + display.OneLine(f) })...)
-	a.Println(strings.Join(lines, "\n"))
+	a.Println(lines...)
 	if r.Forked != "" {
 		a.Say("  it continues %s, whose files cannot be written", r.Forked)
 	}

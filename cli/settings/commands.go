@@ -62,7 +62,7 @@ func (a *commands) approvalsCommand() *cobra.Command {
 			}
 			lines = append(lines, fmt.Sprintf("  %-5s %s%s", p.State, p.Text, rule))
 		}
-		return a.Println(strings.Join(lines, "\n"))
+		return a.Println(lines...)
 	})
 	test.Flags().StringArrayVar(&allow, "allow", nil, "allow commands that begin with `WORDS`")
 	test.Flags().StringArrayVar(&deny, "deny", nil, "deny commands that begin with `WORDS`")

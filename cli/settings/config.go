@@ -67,7 +67,7 @@ func (a *commands) configList(origin bool) error {
 			lines[n] += "  (" + i.Origin + ")"
 		}
 	}
-	return a.Println(strings.Join(lines, "\n"))
+	return a.Println(lines...)
 }
 
 func (a *commands) configGet(name string) error {

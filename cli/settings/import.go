@@ -396,7 +396,5 @@ func (m importedAll) print(a *commands) {
 		add(p.State, what, p.Reason)
 	}
 	a.warnAll(m.Problems)
-	if len(lines) > 0 {
-		a.Println(strings.Join(lines, "\n"))
-	}
+	a.Println(lines...)
 }

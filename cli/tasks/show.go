@@ -455,7 +455,7 @@ func (a *commands) printBranches(tree api.BranchTree) {
 	if len(tree.Items) > 1 {
 		a.Say("go on with one: roost resume ID --branch NAME; a new task from one: roost fork ID --branch NAME")
 	}
-	a.Println(strings.Join(lines, "\n"))
+	a.Println(lines...)
 }
 
 // branchesBelow renders the branches that leave a branch and, indented, those that leave them.
@@ -522,7 +522,7 @@ func (a *commands) printContext(c api.ContextUse) {
 		row("kept for the reply", *c.Reply)
 		row("free", *c.Free)
 	}
-	a.Println(strings.Join(lines, "\n"))
+	a.Println(lines...)
 }
 
 func (a *commands) filesCommand() *cobra.Command {
