@@ -60,6 +60,18 @@ func SetOf[T comparable](items []T) map[T]bool {
 	return out
 }
 
+// Distinct returns the items whose key no earlier item has.
+func Distinct[T any, K comparable](items []T, key func(T) K) (out []T) {
+	seen := map[K]bool{}
+	for _, one := range items {
+		if k := key(one); !seen[k] {
+			seen[k] = true
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
 // Failed returns the error of what was attempted, as format names it; nil for nil.
 func Failed(err error, format string, args ...any) error {
 	if err == nil {

@@ -31,11 +31,7 @@ type column struct {
 
 // Table writes one line for each task. For a pipe it writes all columns, and cuts nothing.
 func (a *App) Table(items []api.Summary, depths []int, names map[string]string, sources []api.SourceState) {
-	style, width := a.OutStyle(), a.Columns()
-	labels := map[string]string{}
-	for _, src := range sources {
-		labels[src.Name] = SourceLabel(src)
-	}
+	style, width, labels := a.OutStyle(), a.Columns(), SourceLabels(sources)
 	mostTool, mostFolder := 0, 0
 	if width > 0 && width < narrowTerminal {
 		mostTool, mostFolder = 13, 14
@@ -160,6 +156,15 @@ func SourceLabel(src api.SourceState) string {
 		return editor
 	}
 	return editor + "/" + strings.ToUpper(tool[:1]) + tool[1:]
+}
+
+// SourceLabels returns the labels of storages, by their names.
+func SourceLabels(sources []api.SourceState) map[string]string {
+	labels := make(map[string]string, len(sources))
+	for _, src := range sources {
+		labels[src.Name] = SourceLabel(src)
+	}
+	return labels
 }
 
 // StyleOf returns the style for the line of a task.

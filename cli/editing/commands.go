@@ -121,6 +121,8 @@ func (a *commands) renameCommand() *cobra.Command {
 	return cmd
 }
 
+func pathOf(t api.Summary) string { return t.Path }
+
 // label changes the labels of tasks and prints each; without a patch it only prints. It finds all tasks before it changes
 // one. show returns the text of a task's line.
 func (a *commands) label(ctx context.Context, ids []string, patch *api.TaskPatch, show func(api.Summary) string) error {
@@ -129,12 +131,7 @@ func (a *commands) label(ctx context.Context, ids []string, patch *api.TaskPatch
 		if err != nil {
 			return err
 		}
-		seen := map[string]bool{}
-		for _, t := range found {
-			if seen[t.Path] {
-				continue
-			}
-			seen[t.Path] = true
+		for _, t := range api.Distinct(found, pathOf) {
 			if patch != nil {
 				r := client.Request{Method: http.MethodPatch, Path: app.PathOf(app.KeyOf(t)), Body: patch, Repeatable: true}
 				if _, err := c.Ask(ctx, r, &t); err != nil {

@@ -37,29 +37,18 @@ func (a *commands) deleteCommand() *cobra.Command {
 func (a *commands) delete(cmd *cobra.Command, ids []string, how cascade) error {
 	ctx := cmd.Context()
 	return a.Connect(ctx, func(c *client.Client) error {
-		var chosen, more []api.Summary
-		seen := map[string]bool{}
-		add := func(to []api.Summary, t api.Summary) []api.Summary {
-			if seen[t.Path] {
-				return to
-			}
-			seen[t.Path] = true
-			return append(to, t)
+		trees, err := api.TryEach(ids, func(id string) (api.Branch, error) {
+			return client.Get[api.Branch](ctx, c, app.PathOf(id, "tree"), nil)
+		})
+		if err != nil {
+			return err
 		}
-		var trees []api.Family
-		for _, id := range ids {
-			b, err := client.Get[api.Branch](ctx, c, app.PathOf(id, "tree"), nil)
-			if err != nil {
-				return err
-			}
-			trees = append(trees, app.Flat(b, 0))
-			chosen = add(chosen, b.Task)
+		chosen := api.Distinct(api.Each(trees, func(b api.Branch) api.Summary { return b.Task }), pathOf)
+		all := slices.Clone(chosen)
+		for _, b := range trees {
+			all = append(all, app.Flat(b, 0).Tasks...)
 		}
-		for _, f := range trees {
-			for _, t := range f.Tasks[1:] {
-				more = add(more, t)
-			}
-		}
+		more := api.Distinct(all, pathOf)[len(chosen):]
 		subtasks := "keep"
 		if !how.keep {
 			with, err := how.decide(cmd, a, chosen, more)
@@ -321,11 +310,9 @@ func (a *commands) trashed(cmd *cobra.Command, c *client.Client, names []string)
 		case err != nil:
 			return nil, err
 		}
-		if !slices.ContainsFunc(out, func(o api.DeletedTask) bool { return o.QualifiedName() == t.QualifiedName() }) {
-			out = append(out, t)
-		}
+		out = append(out, t)
 	}
-	return out, nil
+	return api.Distinct(out, api.DeletedTask.QualifiedName), nil
 }
 
 // trashNames completes the tasks in the trash.

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -174,10 +173,9 @@ func (x *exporter) find(ctx context.Context, c *client.Client, ids []string) err
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(x.refs, func(o chosen) bool { return app.KeyOf(o.Summary) == app.KeyOf(t) }) {
-			x.refs = append(x.refs, chosen{t, id})
-		}
+		x.refs = append(x.refs, chosen{t, id})
 	}
+	x.refs = api.Distinct(x.refs, func(t chosen) string { return app.KeyOf(t.Summary) })
 	x.known = all.Items
 	return x.aim()
 }

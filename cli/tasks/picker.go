@@ -59,9 +59,8 @@ func (d *pickerBackend) Tasks(ctx context.Context) iter.Seq2[picker.Found, error
 	return func(yield func(picker.Found, error) bool) {
 		for part, err := range d.client.List(ctx, firstRows) {
 			f := picker.Found{Read: part.Read, Of: part.Of, Whole: part.Whole, Tasks: make([]picker.Task, 0, len(part.Items))}
-			labels := map[string]string{}
+			labels := app.SourceLabels(part.Sources)
 			for _, src := range part.Sources {
-				labels[src.Name] = app.SourceLabel(src)
 				src.Name, src.Problem = labels[src.Name], trouble(src)
 				f.Sources = append(f.Sources, src)
 			}

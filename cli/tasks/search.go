@@ -149,10 +149,7 @@ func byTask(hits []api.Hit) (blocks [][]api.Hit) {
 // showHits prints hits below their tasks.
 func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got app.Listed) {
 	width, style := a.Columns(), a.OutStyle()
-	labels, terms := map[string]string{}, api.QueryTerms(text)
-	for _, src := range got.Found.Sources {
-		labels[src.Name] = app.SourceLabel(src)
-	}
+	labels, terms := app.SourceLabels(got.Found.Sources), api.QueryTerms(text)
 	blocks := byTask(hits)
 	for _, block := range blocks {
 		t := block[0].Task
