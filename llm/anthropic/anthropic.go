@@ -411,6 +411,19 @@ type block struct {
 	signature []byte
 }
 
+// grow adds the text or thinking of an event. It returns the chunk to show, nil unless the block is of that type.
+func (b *block) grow(typ string, event []byte) llm.Chunk {
+	text := esjson.TextOf(event, typ)
+	b.text = append(b.text, text...)
+	switch {
+	case text == "" || b.typ != typ:
+		return nil
+	case typ == "thinking":
+		return llm.ReasoningDelta{Text: text}
+	}
+	return llm.TextDelta{Text: text}
+}
+
 // accumulator builds a reply from its events. It has no clock and no connection, and accepts any bytes: unreadable
 // ones are an error, never a panic.
 type accumulator struct {
@@ -475,16 +488,10 @@ func (a *accumulator) startBlock(index int64, raw []byte) llm.Chunk {
 	a.blocks = append(a.blocks, b)
 	switch typ {
 	case "text":
-		if s, _ := esjson.GetString(raw, "text"); s != "" {
-			b.text = append(b.text, s...)
-			return llm.TextDelta{Text: s}
-		}
+		return b.grow("text", raw)
 	case "thinking":
 		b.signature = append(b.signature, esjson.TextOf(raw, "signature")...)
-		if s, _ := esjson.GetString(raw, "thinking"); s != "" {
-			b.text = append(b.text, s...)
-			return llm.ReasoningDelta{Text: s}
-		}
+		return b.grow("thinking", raw)
 	case "tool_use":
 		input, _ := esjson.Get(raw, "input")
 		return a.Calls.Begin(index, SafeID(esjson.TextOf(raw, "id")), esjson.TextOf(raw, "name"), bytes.Clone(input))
@@ -499,17 +506,9 @@ func (a *accumulator) extendBlock(index int64, delta []byte) llm.Chunk {
 	}
 	switch esjson.TextOf(delta, "type") {
 	case "text_delta":
-		s, _ := esjson.GetString(delta, "text")
-		b.text = append(b.text, s...)
-		if s != "" && b.typ == "text" {
-			return llm.TextDelta{Text: s}
-		}
+		return b.grow("text", delta)
 	case "thinking_delta":
-		s, _ := esjson.GetString(delta, "thinking")
-		b.text = append(b.text, s...)
-		if s != "" && b.typ == "thinking" {
-			return llm.ReasoningDelta{Text: s}
-		}
+		return b.grow("thinking", delta)
 	case "signature_delta":
 		b.signature = append(b.signature, esjson.TextOf(delta, "signature")...)
 	case "input_json_delta":
