@@ -72,11 +72,12 @@ func (a *App) ErrStyle() display.Style { return styleOf(a.Colours(a.ErrTTY)) }
 
 func styleOf(t theme.Theme) display.Style { return display.Style{On: t.On(), Theme: t} }
 
-// DisplayOptions returns the options with which runs are shown on stderr.
+// DisplayOptions returns the options with which runs are shown on stderr. With --json, which prints the events themselves,
+// the display is quiet.
 func (a *App) DisplayOptions() display.Options {
 	t := a.Colours(a.ErrTTY)
 	o := display.Options{
-		Colour: t.On(), Theme: t, Width: a.Width, Quiet: a.Flags.Quiet, Verbose: a.Flags.Verbose, Live: a.ErrTTY,
+		Colour: t.On(), Theme: t, Width: a.Width, Quiet: a.Flags.Quiet || a.Flags.JSON, Verbose: a.Flags.Verbose, Live: a.ErrTTY,
 		Rich: a.ErrTTY && !a.Plain(), Links: a.links(),
 	}
 	if a.ErrTTY {

@@ -71,9 +71,7 @@ func (a *commands) watchUntil(ctx context.Context, c *client.Client, w watched, 
 		stop.AskFirst(func() bool { return run.Subtask() != nil })
 		defer stop.AskFirst(nil)
 	}
-	if !a.Flags.JSON {
-		in.shown.Top.Line(view.Dim, "task "+display.OneLine(w.task))
-	}
+	in.shown.Top.Line(view.Dim, "task "+display.OneLine(w.task))
 	ctx, done := context.WithCancel(ctx)
 	defer done()
 	out, err := in.one(ctx, w.task, w.run, w.after, w.since, 0)
@@ -185,9 +183,7 @@ func (w *Watcher) one(ctx context.Context, id, run, after, since string, depth i
 			}
 			w.cancel()
 		case now := <-tick.C:
-			if !w.a.Flags.JSON {
-				w.shown.Tick(now)
-			}
+			w.shown.Tick(now)
 		case <-asking():
 			q.pause(w.askWhat)
 		case <-ask.C:
@@ -558,9 +554,7 @@ func (q *asking) closed(e shownEvent) {
 		return
 	}
 	q.w.prompter.Dismiss() // words that the user types for this question answer no other one
-	if !q.w.a.Flags.JSON {
-		q.w.shown.Top.Line(view.Dim, "· answered by "+cmp.Or(display.OneLine(c.By), "somebody")+" elsewhere")
-	}
+	q.w.shown.Top.Line(view.Dim, "· answered by "+cmp.Or(display.OneLine(c.By), "somebody")+" elsewhere")
 }
 
 // end removes the question from the terminal.
