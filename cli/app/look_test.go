@@ -54,11 +54,11 @@ func TestLooks(t *testing.T) {
 			}, OutTTY: !c.pipe, ErrTTY: !c.pipe}
 			a.Flags.NoColour = c.noColour
 			o := a.DisplayOptions()
-			if o.Theme.Name != c.theme || o.Notify != c.notify || o.Rich != c.rich || o.Links != c.links || o.Colour != (c.theme != "") {
+			if o.Theme.Name != c.theme || o.Notify != c.notify || o.Rich != c.rich || o.Links != c.links || o.Theme.On() != (c.theme != "") {
 				t.Errorf("got theme %q, notify %q, rich %v, links %v; want %+v", o.Theme.Name, o.Notify, o.Rich, o.Links, c)
 			}
-			if a.Plain() != c.plain || a.OutStyle().On != (c.theme != "") {
-				t.Errorf("got plain %v, colours on stdout %v", a.Plain(), a.OutStyle().On)
+			if a.Plain() != c.plain || a.OutStyle().On() != (c.theme != "") {
+				t.Errorf("got plain %v, colours on stdout %v", a.Plain(), a.OutStyle().On())
 			}
 			text := "**a** `b`"
 			want := map[bool]string{true: "a `b`", false: text}[c.rich && c.theme == ""]

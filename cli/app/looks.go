@@ -61,23 +61,17 @@ func (a *App) Drawable() (in, out *os.File) {
 	return in, out
 }
 
-// Colour reports whether stderr is coloured.
-func (a *App) Colour() bool { return a.Colours(a.ErrTTY).On() }
-
 // OutStyle returns the style of stdout.
-func (a *App) OutStyle() display.Style { return styleOf(a.Colours(a.OutTTY)) }
+func (a *App) OutStyle() display.Style { return display.Style{Theme: a.Colours(a.OutTTY)} }
 
 // ErrStyle returns the style of stderr.
-func (a *App) ErrStyle() display.Style { return styleOf(a.Colours(a.ErrTTY)) }
-
-func styleOf(t theme.Theme) display.Style { return display.Style{On: t.On(), Theme: t} }
+func (a *App) ErrStyle() display.Style { return display.Style{Theme: a.Colours(a.ErrTTY)} }
 
 // DisplayOptions returns the options with which runs are shown on stderr. With --json, which prints the events themselves,
 // the display is quiet.
 func (a *App) DisplayOptions() display.Options {
-	t := a.Colours(a.ErrTTY)
 	o := display.Options{
-		Colour: t.On(), Theme: t, Width: a.Width, Quiet: a.Flags.Quiet || a.Flags.JSON, Verbose: a.Flags.Verbose, Live: a.ErrTTY,
+		Theme: a.Colours(a.ErrTTY), Width: a.Width, Quiet: a.Flags.Quiet || a.Flags.JSON, Verbose: a.Flags.Verbose, Live: a.ErrTTY,
 		Rich: a.ErrTTY && !a.Plain(), Links: a.links(),
 	}
 	if a.ErrTTY {

@@ -257,8 +257,7 @@ func (a *App) Prose(text string, indent int) string {
 	if !a.Rich() {
 		return a.Result(text)
 	}
-	t := a.Colours(true)
-	return display.Options{Colour: t.On(), Theme: t, Width: a.Width, Live: true, Rich: true, Links: a.links()}.Prose(text, indent)
+	return display.Options{Theme: a.Colours(true), Width: a.Width, Live: true, Rich: true, Links: a.links()}.Prose(text, indent)
 }
 
 // Rows returns how many lines of a result fit on the terminal besides besides other lines, assuming 40 lines if the

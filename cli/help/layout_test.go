@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/cli/theme"
 )
 
 const manual = "# Title\n\nA long paragraph with `code`, **weight** and a\n[link](other.md), which is wrapped.\n\n- one\n- two that is longer than the line\n\n" +
@@ -18,7 +19,7 @@ func TestPageOfTheManual(t *testing.T) {
 	}
 	want := "\x1b[1mTitle\x1b[0m\n\nA long paragraph with code, weight and a\nlink (other.md), which is wrapped.\n\n- one\n" +
 		"- two that is longer than the line\n\n    roost list   # as it is, however long the line may be\n\n| a | b |\n|---|---|"
-	if got := (Layout{Style: display.Style{On: true}, Width: 40}).Page(manual); got != want {
+	if got := (Layout{Style: display.Style{Theme: theme.Basic()}, Width: 40}).Page(manual); got != want {
 		t.Errorf("on a terminal: got\n%q\nwant\n%q", got, want)
 	}
 }

@@ -108,7 +108,7 @@ func (a *commands) printQR(text string) error {
 	}
 	const quiet = 2 // modules around the code
 	begin, end := "", ""
-	if a.OutTTY && a.OutStyle().On {
+	if a.OutTTY && a.OutStyle().On() {
 		begin, end = "\x1b[38;5;231;48;5;16m", "\x1b[m"
 	}
 	light := func(x, y int) bool { return !code.Black(x, y) } // what is outside of the code is light

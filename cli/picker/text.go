@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/cli/theme"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -60,7 +61,10 @@ func dollars(t Task) string {
 
 // paint colours a text that is safe already.
 func (m *Model) paint(style view.Style, text string) string {
-	return term.Style{On: m.o.Colour}.Paint(style, text)
+	if !m.o.Colour {
+		return text
+	}
+	return term.Style{Theme: theme.Basic()}.Paint(style, text)
 }
 
 // age returns how long ago a task changed.

@@ -372,7 +372,7 @@ func (a *commands) draw(ctx context.Context, c *client.Client, in, out *os.File,
 	stop := a.StopperWith(ctx, func() {}) // the end of the screen restores the terminal
 	d := &pickerBackend{commands: a, client: c, stop: stop}
 	choice, err := picker.Run(stop.Ctx, d, in, out, picker.Options{
-		Colour: a.Colour(), Now: a.Now, Purpose: purpose, Pager: a.Pager() != "", Dir: a.Dir,
+		Colour: a.Colours(a.ErrTTY).On(), Now: a.Now, Purpose: purpose, Pager: a.Pager() != "", Dir: a.Dir,
 	})
 	stop.Undo()
 	exit := stop.Exit()

@@ -9,6 +9,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/cli/theme"
 	"github.com/roost-dev/roost/internal/testing/clitest"
 )
 
@@ -51,7 +52,7 @@ func TestHitsFitIntoTheTerminal(t *testing.T) {
 
 func TestMarkedWords(t *testing.T) {
 	t.Parallel()
-	style := display.Style{On: true}
+	style := display.Style{Theme: theme.Basic()}
 	for _, tt := range []struct{ line, query, want string }{
 		{"Auto-Deploy it", "deploy", "Auto-\x1b[1mDeploy\x1b[0m it"},
 		{"a deploy of deployments", "deploy deployment", "a \x1b[1mdeploy\x1b[0m of \x1b[1mdeployment\x1b[0ms"},

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/theme"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -176,7 +177,7 @@ func TestConsentToDamage(t *testing.T) {
 func TestColours(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	d := New(&out, Options{Colour: true})
+	d := New(&out, Options{Theme: theme.Basic()})
 	d.Lines([]view.Line{{Style: view.Added, Text: "+a"}, {Style: view.Removed, Text: "-b"}, {Style: view.Plain, Text: "c"}, {Style: view.Bad, Text: ""}})
 	d.Line(view.Head, "head")
 	want := "\x1b[32m+a\x1b[0m\n\x1b[31m-b\x1b[0m\nc\n\n\x1b[1mhead\x1b[0m\n"

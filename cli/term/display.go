@@ -31,7 +31,6 @@ import (
 
 // Options select how a Display writes.
 type Options struct {
-	Colour  bool
 	Width   int  // columns, 0 = do not cut
 	Quiet   bool // only questions and notices
 	Verbose bool // reasoning and command output whole, also without a terminal
@@ -44,7 +43,7 @@ type Options struct {
 }
 
 // Style returns the style of the display's lines.
-func (o Options) Style() Style { return Style{On: o.Colour, Theme: o.Theme} }
+func (o Options) Style() Style { return Style{o.Theme} }
 
 // Columns returns the present width, 0 = it is not known.
 func (o Options) Columns() int {
@@ -70,7 +69,7 @@ func (o Options) Prose(text string, indent int) string {
 // markdown returns the options for rendering. The width leaves out the last column: a line that fills it would wrap
 // as soon as more text follows.
 func (o Options) markdown(role theme.Role) markdown.Options {
-	return markdown.Options{Width: max(o.Columns()-1, 0), Theme: o.Style().theme(), Links: o.Links, Role: role}
+	return markdown.Options{Width: max(o.Columns()-1, 0), Theme: o.Theme, Links: o.Links, Role: role}
 }
 
 // Display shows one run. Its events come from one goroutine. While a question is on the terminal, other goroutines

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/cli/theme"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -103,7 +104,7 @@ func TestDisplay(t *testing.T) {
 		{"quiet", Options{Quiet: true, Live: true}, []string{
 			addedText, `message.delta 0 {"message":5,"offset":0,"text":"a"}`, `notice 0 {"text":"not saved"}`,
 		}, "! not saved\n"},
-		{"colour", Options{Colour: true}, []string{`notice 0 {"text":"x"}`}, "\x1b[33m! x\x1b[0m\n"},
+		{"colour", Options{Theme: theme.Basic()}, []string{`notice 0 {"text":"x"}`}, "\x1b[33m! x\x1b[0m\n"},
 		{"not JSON, and types from the future", Options{}, []string{`notice 0 {`, `hologram 0 {"text":"x"}`}, ""},
 		{"width", Options{Width: 30}, []string{
 			`message.added 1 {"history":"ui","message":6,"content":{"type":"ask","ask":"command","text":"echo a very long line that never ends"}}`,
@@ -179,7 +180,7 @@ func TestWidths(t *testing.T) {
 	if got := Pad("日", 4); got != "日  " {
 		t.Errorf("Pad: %q", got)
 	}
-	if got := (Style{On: false}).Paint(view.Bad, "x"); got != "x" {
+	if got := (Style{}).Paint(view.Bad, "x"); got != "x" {
 		t.Errorf("Paint without colour: %q", got)
 	}
 	for d, want := range map[time.Duration]string{

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/cli/theme"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
 )
@@ -208,7 +209,7 @@ func TestStyle(t *testing.T) {
 		view.Head: "\x1b[1mx\x1b[0m", view.Dim: "\x1b[2mx\x1b[0m", view.Bad: "\x1b[31mx\x1b[0m", view.Good: "\x1b[32mx\x1b[0m",
 		view.Asked: "\x1b[33mx\x1b[0m", view.Added: "\x1b[32mx\x1b[0m", view.Removed: "\x1b[31mx\x1b[0m", view.Plain: "x",
 	} {
-		if got := (Style{On: true}).Paint(style, "x"); got != want {
+		if got := (Style{theme.Basic()}).Paint(style, "x"); got != want {
 			t.Errorf("%s: got %q, want %q", style, got, want)
 		}
 	}

@@ -15,11 +15,8 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Style writes lines in the colours of a theme, or without colours.
-type Style struct {
-	On    bool
-	Theme theme.Theme // zero: the terminal's own colours
-}
+// Style writes lines in the colours of a theme.
+type Style struct{ theme.Theme }
 
 // roles maps the style of a line to the role of its colour in a theme.
 var roles = map[view.Style]theme.Role{
@@ -27,20 +24,9 @@ var roles = map[view.Style]theme.Role{
 	view.Removed: theme.Removed, view.Bad: theme.Failure, view.Good: theme.Success, view.Asked: theme.Warning,
 }
 
-// theme returns the theme that the style paints with.
-func (s Style) theme() theme.Theme {
-	switch {
-	case !s.On:
-		return theme.Theme{}
-	case !s.Theme.On():
-		return theme.Basic()
-	}
-	return s.Theme
-}
-
 // Paint writes text in the style of a line. The text must be safe already.
 func (s Style) Paint(style view.Style, text string) string {
-	return s.theme().Paint(roles[style], text)
+	return s.Theme.Paint(roles[style], text)
 }
 
 // Safe makes text from models, tools and files harmless for a terminal. Line

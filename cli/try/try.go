@@ -91,7 +91,7 @@ func newTrial(a *app.App, keep bool) (*trial, error) {
 	t := &trial{
 		a: a, dir: dir, root: filepath.Join(dir, "root"), workspace: filepath.Join(dir, "workspace"),
 		script: filepath.Join(dir, "script.yaml"), keep: keep,
-		d: display.New(a.Err, display.Options{Colour: a.Colour(), Width: a.Width, Quiet: a.Flags.Quiet || a.Flags.JSON, Live: a.ErrTTY}),
+		d: display.New(a.Err, display.Options{Theme: a.Colours(a.ErrTTY), Width: a.Width, Quiet: a.Flags.Quiet || a.Flags.JSON, Live: a.ErrTTY}),
 	}
 	err = os.Mkdir(t.workspace, 0o700)
 	if err == nil {
