@@ -1,7 +1,6 @@
 package term
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +91,7 @@ func (p *Prompter) Ask(ctx context.Context, q api.QuestionOpened) (Reply, error)
 // consent asks for a plain yes or no.
 func (p *Prompter) consent(ctx context.Context, q api.QuestionOpened) (Reply, error) {
 	p.whole(q.Text)
-	return p.choose(ctx, q, func(line string) (r Reply, again bool) {
+	return p.choose(ctx, q, func(line string) (r Reply, again bool, err error) {
 		switch strings.ToLower(line) {
 		case "y", "yes":
 			r.Approve = new(true)
@@ -102,15 +101,17 @@ func (p *Prompter) consent(ctx context.Context, q api.QuestionOpened) (Reply, er
 			r.Stop = true
 		default:
 			p.say("  answer with one of the letters")
-			return r, true
+			again = true
 		}
-		return r, false
+		return r, again, nil
 	})
 }
 
+// taker turns a line, or the letter of a key, into an answer. again: it is none, and the question stays.
+type taker func(line string) (r Reply, again bool, err error)
+
 // until reads lines until take accepts one as an answer.
-func (p *Prompter) until(ctx context.Context, prompt string,
-	take func(line string) (r Reply, again bool)) (Reply, error) {
+func (p *Prompter) until(ctx context.Context, prompt string, take taker) (Reply, error) {
 	for {
 		line, err := p.Read(ctx, prompt)
 		if err != nil {
@@ -118,16 +119,15 @@ func (p *Prompter) until(ctx context.Context, prompt string,
 		}
 		if line = strings.TrimSpace(line); line == "" {
 			p.say("  Enter alone is not an answer")
-		} else if r, again := take(line); !again {
-			return r, nil
+		} else if r, again, err := take(line); !again {
+			return r, err
 		}
 	}
 }
 
 func (p *Prompter) approval(ctx context.Context, q api.QuestionOpened) (Reply, error) {
 	p.asks(q)
-	var failed error
-	r, err := p.choose(ctx, q, func(line string) (r Reply, again bool) {
+	return p.choose(ctx, q, func(line string) (r Reply, again bool, err error) {
 		word, rest, _ := strings.Cut(line, " ")
 		r.Text = strings.TrimSpace(rest)
 		switch strings.ToLower(word) {
@@ -136,14 +136,11 @@ func (p *Prompter) approval(ctx context.Context, q api.QuestionOpened) (Reply, e
 		case "a", "always":
 			if r.Approve, r.Always = new(true), true; q.Always == "" {
 				p.say("  nothing that always allows this would hold: y allows it once")
-				return r, true
+				again = true
 			}
 		case "n", "no":
 			if r.Approve = new(false); r.Text == "" {
-				var back bool
-				if r.Text, back, failed = p.reason(ctx); back {
-					return r, true
-				}
+				r.Text, again, err = p.reason(ctx)
 			}
 		case "d", "diff":
 			switch {
@@ -153,19 +150,15 @@ func (p *Prompter) approval(ctx context.Context, q api.QuestionOpened) (Reply, e
 				p.say("  there is no diff: " + q.Text)
 			}
 			p.diff(q.Diff, 0)
-			return r, true
+			again = true
 		case "q", "quit":
 			r = Reply{Stop: true}
 		default:
 			p.say("  answer with one of the letters; words for the model go behind them, as in: n use the other file")
-			return r, true
+			again = true
 		}
-		return r, false
+		return r, again, err
 	})
-	if err = cmp.Or(err, failed); err != nil {
-		return Reply{}, err
-	}
-	return r, nil
 }
 
 // screenful returns the text of a question with a long command cut to a screenful. A line that is wider than the
@@ -235,13 +228,13 @@ func (p *Prompter) words(ctx context.Context, q api.QuestionOpened) (Reply, erro
 	if len(q.Choices) > 0 {
 		prompt = "  a number or your own words (q alone stops) > "
 	}
-	return p.until(ctx, prompt, func(line string) (r Reply, again bool) {
+	return p.until(ctx, prompt, func(line string) (r Reply, again bool, err error) {
 		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(q.Choices) {
 			line = q.Choices[n-1]
 		} else if line == "q" {
-			return Reply{Stop: true}, false
+			return Reply{Stop: true}, false, nil
 		}
-		return Reply{Text: line}, false
+		return Reply{Text: line}, false, nil
 	})
 }
 
@@ -356,7 +349,7 @@ func (p *Prompter) ByKey() *Prompter {
 
 // choose shows the letters and passes the key that the user presses, or the line that they type, to take, until take
 // accepts one as an answer.
-func (p *Prompter) choose(ctx context.Context, q api.QuestionOpened, take func(line string) (r Reply, again bool)) (Reply, error) {
+func (p *Prompter) choose(ctx context.Context, q api.QuestionOpened, take taker) (Reply, error) {
 	prompt := lineOf(Choices(q))
 	if !p.single {
 		return p.until(ctx, prompt+armed, take)
@@ -374,8 +367,8 @@ func (p *Prompter) choose(ctx context.Context, q api.QuestionOpened, take func(l
 		if err != nil {
 			return Reply{}, err
 		}
-		if r, again := take(key); !again {
-			return r, nil
+		if r, again, err := take(key); !again {
+			return r, err
 		}
 	}
 }
