@@ -50,8 +50,6 @@ func (w *Watcher) print(e shownEvent) {
 
 func (w *Watcher) show(d *display.Display, e shownEvent) {
 	switch e.Type {
-	case "subtask.started":
-		w.titles[e.Text("child")] = e.Text("title")
 	case "question.opened":
 		w.opened(d, e)
 	case "run.started":
@@ -149,7 +147,7 @@ func (w *Watcher) failure(o engine.Outcome) *failure.Failure {
 // screen returns the display of an event's task.
 func (w *Watcher) screen(e shownEvent) *display.Display {
 	return w.shown.Of(e.task, e.depth, func(parent *display.Display) {
-		if !w.began[e.task] { // its start was shown in an earlier run
+		if _, here := w.begun[e.task]; !here { // its start was shown in an earlier run
 			parent.Line(view.Head, "· subtask "+e.task)
 		}
 	})
@@ -222,7 +220,7 @@ func (w *Watcher) atWork() []view.Line {
 	var names []view.Line
 	for run := w.own.Subtask(); run != nil; run = run.Subtask() {
 		text := strings.Repeat("  ", len(names)+1) + run.TaskID
-		if title := w.titles[run.TaskID]; title != "" {
+		if title := w.begun[run.TaskID]; title != "" {
 			text += ": " + display.OneLine(title)
 		}
 		names = append(names, view.Line{Style: view.Dim, Text: text})

@@ -39,9 +39,9 @@ var errDetached = errors.New("detached")
 type Watcher struct {
 	watched
 	C        *client.Client
-	mine     map[string]bool // questions that were answered here
-	Followed map[string]bool // runs of subtasks
-	began    map[string]bool // subtasks whose start was shown
+	mine     map[string]bool   // questions that were answered here
+	Followed map[string]bool   // runs of subtasks
+	begun    map[string]string // subtasks whose start was shown, with their titles
 
 	a        *commands
 	own      *engine.Run // the followed run of this process; nil: another process runs it, or a question of it was answered here
@@ -50,9 +50,8 @@ type Watcher struct {
 	asked    api.QuestionOpened // the newest question
 	out      error              // why stdout could not be written
 	stop     *app.Stopper
-	titles   map[string]string // of subtasks
-	short    string            // the id of the task for people; "" = not known yet
-	left     *engine.Run       // a subtask that continues although its parent was stopped
+	short    string      // the id of the task for people; "" = not known yet
+	left     *engine.Run // a subtask that continues although its parent was stopped
 }
 
 // watchUntil shows a run until it ends or waits, and returns its outcome. run is the run itself if this process works on
@@ -61,8 +60,7 @@ func (a *commands) watchUntil(ctx context.Context, c *client.Client, w watched, 
 	run *engine.Run) (*Watcher, engine.Outcome, error) {
 	in := &Watcher{
 		watched: w, C: c, a: a, shown: display.NewFamily(a.Show()), own: run, stop: stop,
-		mine: map[string]bool{}, Followed: map[string]bool{}, began: map[string]bool{},
-		titles: map[string]string{},
+		mine: map[string]bool{}, Followed: map[string]bool{}, begun: map[string]string{},
 	}
 	if w.ask {
 		in.prompter = a.Prompter()
@@ -297,7 +295,7 @@ func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, run, si
 		return engine.Outcome{State: e.Text("outcome"), Reason: e.Text("reason"), Code: e.Text("code")}, true, nil
 	case "subtask.started":
 		child := e.Text("child")
-		w.began[child] = true
+		w.begun[child] = e.Text("title")
 		if r, found := w.runOf(ctx, child); found && !w.Followed[r] {
 			w.Followed[r] = true
 			_, err = w.one(ctx, child, r, "0", since, q.depth+1)
@@ -452,7 +450,7 @@ func (w *Watcher) below(ctx context.Context, id string, depth int) error {
 		return nil
 	}
 	after, since := "0", ""
-	if w.own == nil && w.after != "0" && !w.began[r.Task] {
+	if _, shown := w.begun[r.Task]; w.own == nil && w.after != "0" && !shown {
 		mark, err := w.C.Mark(ctx, r.Task)
 		if err != nil {
 			return err
