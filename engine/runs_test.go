@@ -19,6 +19,7 @@ import (
 	"github.com/roost-dev/roost/internal/testing/pgtest"
 	"github.com/roost-dev/roost/journal/postgres"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/store/rootkey"
 )
 
@@ -363,6 +364,31 @@ func TestRecoveryHasABound(t *testing.T) {
 	runs, err := b.engine.RunsOf(t.Context(), ticket.Ref.ID)
 	if err != nil || began != 3 || len(runs) != 3 {
 		t.Errorf("%d began, %d are told: %v", began, len(runs), err)
+	}
+}
+
+// A run that stopped does not continue by itself after the user rewound its task: what it was about is gone.
+func TestRecoveryLeavesRewoundTasks(t *testing.T) {
+	b := newLimitedBench(t, engine.Options{})
+	asks, stuck := b.submit(b.ask(asksWhich)), b.submit(b.ask(waitsForGo))
+	b.waitForState(asks.ID, "waiting")
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	fixture.NoError(t, b.engine.Drain(over))
+	b.waitForState(stuck.ID, "interrupted")
+	b.restart(engine.Options{})
+	for _, one := range []engine.Ticket{asks, stuck} {
+		_, finish, err := history.Rewind(t.Context(), b.store, one.Ref, history.RewindOptions{To: "#1", Keep: true})
+		fixture.NoError(t, err)
+		fixture.NoError(t, finish(t.Context()))
+	}
+	b.restart(engine.Options{})
+	fixture.NoError(t, b.engine.Recover(t.Context(), engine.RecoverOptions{Resume: true}))
+	for name, one := range map[string]engine.Ticket{"waited for an answer": asks, "was drained": stuck} {
+		runs, err := b.engine.RunsOf(t.Context(), one.Ref.ID)
+		if err != nil || len(runs) != 1 {
+			t.Errorf("the run %s: got %+v %v, want no other run", name, runs, err)
+		}
 	}
 }
 

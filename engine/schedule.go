@@ -104,9 +104,10 @@ func (e *Engine) Admit() { e.scheduler.Admit() }
 const defaultAttempts = 3
 
 // Recover continues what an earlier process left. Queued runs are queued again in their order. Runs that were killed while
-// they waited for the user wait. Other killed runs are recorded as interrupted, and resumed if the options ask for that.
-// A task that another process holds belongs to that process. One whose journal is not trusted stays as it is, and so does
-// one that cannot be read or written: Recover does all that it can and returns the errors together.
+// they waited for the user wait. Other killed runs are recorded as interrupted, and resumed if the options ask for that,
+// unless the task was rewound since. A task that another process holds belongs to that process. One whose journal is not
+// trusted stays as it is, and so does one that cannot be read or written: Recover does all that it can and returns the
+// errors together.
 func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	o.MaxAttempts = cmp.Or(max(o.MaxAttempts, 0), defaultAttempts)
 	left := o.Lost // the tasks that a dead process may have left
@@ -146,10 +147,10 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		}
 		// Verifying a log costs more than reading what became of its runs, and most tasks here
 		// ended long ago: only a task that would be changed or run is verified.
-		unended := run.State == "queued" || run.State == "interrupted" && run.Outcome == ""
+		stopped := run.State == "interrupted" && !run.Rewound // after a rewind the user decides what comes next
+		unended := run.State == "queued" || stopped && run.Outcome == ""
 		// Of a group, whichever server finds a killed run continues it, also while it starts.
-		resumes := (o.Resume || e.opt.Reach != nil && run.Outcome == "") && lost <= o.MaxAttempts &&
-			run.State == "interrupted" && abandoned(run.Outcome, run.Code)
+		resumes := (o.Resume || e.opt.Reach != nil && run.Outcome == "") && lost <= o.MaxAttempts && stopped && abandoned(run.Outcome, run.Code)
 		if !unended && !resumes {
 			continue
 		}

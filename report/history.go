@@ -159,7 +159,7 @@ func RunOf(r engine.RunInfo) api.Run {
 	out := api.Run{
 		ID: r.ID, Task: r.Ref.ID, State: r.State, Outcome: r.Outcome, Code: r.Code, Reason: r.Reason, Question: r.Question,
 		Position: r.Position, Here: r.Here, Turns: r.OwnTurns,
-		Lost:     r.State == "interrupted" && (r.Outcome == "" || r.Outcome == "interrupted" && r.Code == "") && r.Ref.InDatabase(),
+		Lost:     r.State == "interrupted" && !r.Rewound && (r.Outcome == "" || r.Outcome == "interrupted" && r.Code == "") && r.Ref.InDatabase(),
 		QueuedAt: api.Date(r.Queued), StartedAt: api.Date(r.Started), EndedAt: api.Date(r.Ended),
 		Mode: r.Settings.Mode, Provider: r.Settings.Provider, Model: r.Settings.Model, Limits: LimitsOf(r.Settings.Limits),
 		Resume: "roost resume " + r.Ref.ID,
