@@ -20,7 +20,8 @@ import (
 type Event struct {
 	ID   string // "<epoch>.<seq>-<index>"; "" for a live event
 	Type string
-	Task string
+	Task string // "" of a change of the overlay: it belongs to no commit of its task, so no live event precedes or follows it
+	Of   string // of a change of the overlay: the task
 	Run  string // "" if the event belongs to no run
 	Seq  uint64 // 0 for a live event
 	At   int64  // Unix milliseconds

@@ -273,10 +273,8 @@ func (r *entryReader) until(ctx context.Context, ref store.Ref, try func() (seen
 		}
 		if r.pause != nil {
 			r.pause()
-		} else {
-			if !sleep.For(ctx, retryDelay) {
-				return ctx.Err()
-			}
+		} else if !sleep.For(ctx, retryDelay) {
+			return ctx.Err()
 		}
 		last = !r.store.Held(ctx, ref)
 	}
@@ -510,8 +508,7 @@ func overlayEvents(c journal.Commit) []Event {
 				o.String("name", name)
 			}
 		}
-		// Event.Task stays empty: the event belongs to no run, so no live event precedes or follows it.
-		out = append(out, Event{ID: strconv.FormatUint(c.Epoch, 10) + "." + strconv.FormatUint(c.Seq, 10), Type: typ,
+		out = append(out, Event{Of: e.ID, ID: strconv.FormatUint(c.Epoch, 10) + "." + strconv.FormatUint(c.Seq, 10), Type: typ,
 			Seq: c.Seq, At: c.At, Data: o.Bytes()})
 	}
 	return out

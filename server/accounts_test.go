@@ -406,6 +406,33 @@ func TestEventsOfOthers(t *testing.T) {
 	}
 }
 
+// Deletions and restores are events for those who may see the task, and for the operator.
+func TestDeletionsAreEvents(t *testing.T) {
+	s := newSharedBench(t)
+	hers, his := s.start(s.ann, sayDone, "paint", "").Task, s.start(s.bob, sayDone, "weed", "").Task
+	const path = "/v1/events?types=task.*"
+	ann, bob, operator := s.follow(path, s.ann), s.follow(path, s.bob), s.follow(path)
+	is := func(of *stream, want string) {
+		t.Helper()
+		if _, e := of.told(); e.Type+" "+e.Task != want {
+			t.Errorf("got %s of %s, want %s", e.Type, e.Task, want)
+		}
+	}
+	for _, c := range [][3]string{
+		{"DELETE", "/v1/tasks/" + hers, "task.deleted"},
+		{"POST", "/v1/trash/" + hers + "/restore", "task.changed"},
+		{"DELETE", "/v1/tasks/" + hers, "task.deleted"},
+		{"DELETE", "/v1/trash/" + hers, "task.deleted"},
+	} {
+		s.did(http.StatusOK, nil, c[0], c[1], "", s.ann)
+		is(ann, c[2]+" "+hers)
+		is(operator, c[2]+" "+hers)
+	}
+	s.did(http.StatusOK, nil, "DELETE", "/v1/tasks/"+his, "", s.bob)
+	is(bob, "task.deleted "+his) // and nothing of hers before it
+	is(operator, "task.deleted "+his)
+}
+
 // The older call shows nothing of a task that is not shared with its caller any more.
 func TestTheOlderCallAfterAShareEnded(t *testing.T) {
 	s := newSharedBench(t)

@@ -373,7 +373,7 @@ func (f *eventStream) give(one events.Item) error {
 		return events.ErrClosed
 	default:
 	}
-	shown, err := f.shows(one.Task, one.Type)
+	shown, err := f.shows(cmp.Or(one.Task, one.Of), one.Type)
 	if err != nil {
 		return err
 	}
