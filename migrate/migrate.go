@@ -6,7 +6,7 @@
 // other programs. After an interruption, run it again: it compares the journals that the target has, and appends what
 // the source has got since. Where both journals were continued, Run changes neither and names the task.
 //
-// After the journals, Run copies the contents of checkpoints and the drafts of own tasks. The target derives
+// After the journals, Run copies the contents of checkpoints and the drafts of own tasks and of a new one. The target derives
 // snapshots, lists, the search index and Roo's files again. Not copied: requests with idempotency keys, log-ins,
 // accounts, and the audit trail, which belong to servers; journals of tasks in the storages of other tools, which
 // stay with their folders.
@@ -89,7 +89,7 @@ func Run(ctx context.Context, from, to End, o api.NewMigration) (api.Migration, 
 			m.problem(ref, err)
 		}
 	}
-	return m.out, nil
+	return m.out, api.Failed(m.draft(ctx, ""), "copy the draft of a new task")
 }
 
 // migration is one call of Run.
@@ -356,7 +356,7 @@ func (m *migration) after(ctx context.Context, ref store.Ref) error {
 	return err
 }
 
-// draft copies the draft of a task, unless the target has one.
+// draft copies the draft of a task, "" = a new one, unless the target has one.
 func (m *migration) draft(ctx context.Context, task string) error {
 	from, to := drafts.Of(m.from.Store), drafts.Of(m.to.Store)
 	d, err := from.Read(ctx, task)

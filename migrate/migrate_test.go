@@ -193,6 +193,8 @@ func (b *bench) fill() {
 	_, err := drafts.Of(s).Change(ctx, api.Draft{Task: "roost:usual", Text: "not sent", Images: []api.DraftImage{{Name: name}}}, "",
 		map[string]drafts.Image{name: image})
 	storetest.Check(b, err)
+	_, err = drafts.Of(s).Change(ctx, api.Draft{Text: "build a shed"}, "", nil)
+	storetest.Check(b, err)
 
 	b.checkpoint("usual", "before", "")
 	b.checkpoint("usual", "after", "before")
@@ -220,6 +222,9 @@ func (b *bench) holds(at string) map[string]string {
 	b.Helper()
 	e, out := b.open(at), map[string]string{}
 	s, ctx := e.Store, b.Context()
+	if d := fixture.Must[api.Draft](b)(drafts.Of(s).Read(ctx, "")); d.Revision != "" {
+		out["draft of a new task"] = d.Text
+	}
 	refs := append(fixture.Must[[]store.Ref](b)(s.Every(ctx)), s.OverlayRef())
 	for _, ref := range refs {
 		if !s.HasJournal(ctx, ref) || strings.HasPrefix(filepath.Base(ref.Log), ".fork-") {
@@ -278,7 +283,7 @@ func TestThereAndBack(t *testing.T) {
 		t.Errorf("a dry run wrote %v", got)
 	}
 	m := b.run(b.root, b.data, api.NewMigration{})
-	if m.Copied != 7 || m.Contents != 4 || m.Drafts != 1 || m.Extended+m.Already+m.Trusted != 0 {
+	if m.Copied != 7 || m.Contents != 4 || m.Drafts != 2 || m.Extended+m.Already+m.Trusted != 0 {
 		t.Errorf("copied: %+v", m)
 	}
 	want := b.holds(b.root)
