@@ -9,11 +9,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -164,6 +166,38 @@ func TestReadingsAreBounded(t *testing.T) {
 	g.get("/healthz") // it reads nothing
 	<-g.srv.readings
 	g.get(g.path(""))
+}
+
+// stalled is a client that takes no byte of an answer.
+type stalled struct {
+	http.ResponseWriter
+	writes, ends chan struct{}
+}
+
+func (s stalled) Write([]byte) (int, error) {
+	s.writes <- struct{}{}
+	<-s.ends
+	return 0, errors.New("the client has gone")
+}
+
+// Slow downloads stop no reading.
+func TestExportsAreNoReadings(t *testing.T) {
+	g := newBench(t, func(o *testOptions) { o.MaxReadings = 1 })
+	slow := stalled{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	ended := make(chan any)
+	go func() {
+		defer func() { ended <- recover() }()
+		r := httptest.NewRequest("GET", g.path("/export"), nil)
+		r.Host = "localhost"
+		r.Header.Set("Authorization", "Bearer "+g.token)
+		g.srv.Handler().ServeHTTP(slow, r)
+	}()
+	<-slow.writes
+	g.get(g.path(""))
+	close(slow.ends)
+	if err := <-ended; err != http.ErrAbortHandler { //nolint:errorlint // a value of recover
+		t.Errorf("the export ended with %v, want http.ErrAbortHandler", err)
+	}
 }
 
 // With TLS the names of the certificate are the server's, and no other.

@@ -45,7 +45,7 @@
 // the root, so that clients can continue after a restart. The cookie of a log-in contains a proof that is made with the
 // token, so that a new token ends all log-ins (package devices).
 //
-// Limits. Headers have at most 32 KB and ten seconds, bodies 32 MB and a minute. The numbers of connections, streams and
-// readings are bounded. Connections without the token have a smaller bound; at that bound the oldest idle one is closed.
+// Limits. Headers have at most 32 KB and ten seconds, bodies 32 MB and a minute. The numbers of connections, streams,
+// readings and exports are bounded. Connections without the token have a smaller bound; at that bound the oldest idle one is closed.
 // Pages of lists and windows of messages are bounded by count and bytes.
 package server

@@ -394,8 +394,8 @@ var packed = map[string]string{"roo": "tar", "archive": "zip"}
 // export writes a task in another form. It streams the file, so that memory does not grow with the task.
 func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
 	select { // see answer
-	case s.readings <- struct{}{}:
-		defer func() { <-s.readings }()
+	case s.exports <- struct{}{}:
+		defer func() { <-s.exports }()
 	case <-a.Context().Done():
 		return s.problemFor(a, a.Context().Err())
 	}
@@ -403,8 +403,7 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
 	ids := []string{a.id}
 	if also := a.text["also"]; also != "" {
 		if format != "archive" {
-			return problem(http.StatusUnprocessableEntity, "validation_failed", "A parameter is wrong",
-				"also: only an archive holds several tasks")
+			return api.Invalid(api.Wrong{Parameter: "also", Detail: "only an archive holds several tasks"})
 		}
 		ids = append(ids, strings.Split(also, ",")...)
 	}

@@ -123,6 +123,7 @@ type Server struct {
 	counted  metrics.Requests
 	streams  streams
 	readings chan struct{} // slots for MaxReadings
+	exports  chan struct{} // slots for exports, which last as long as their downloads; as many
 	bodies   chan struct{} // slots for large bodies
 	keyed    *idempotency.Requests
 	guards   keyed.Mutex[string] // of tasks, for changes with If-Match
@@ -142,7 +143,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		opt: o, service: o.Service,
 		hosts:    map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true},
-		readings: make(chan struct{}, o.MaxReadings), bodies: make(chan struct{}, maxBodies),
+		readings: make(chan struct{}, o.MaxReadings), exports: make(chan struct{}, o.MaxReadings), bodies: make(chan struct{}, maxBodies),
 	}
 	s.running, s.halt = context.WithCancel(context.Background())
 	for _, host := range o.Hosts {
