@@ -263,7 +263,7 @@ func (e *Engine) divert(ctx context.Context, ref store.Ref, v *store.View, r Req
 		return out, fmt.Errorf("continue task %s: %w", ref.ID, ErrApproval)
 	}
 	if v.State.Awaited() != nil {
-		asking, err := e.askingSubtask(ctx, ref)
+		asking, err := e.awaited(ctx, ref, asksUser)
 		if err == nil && asking != nil && r.NoApprovals { // its question may be one
 			err = fmt.Errorf("continue task %s: %w", ref.ID, ErrApproval)
 		}
@@ -290,21 +290,23 @@ func (e *Engine) divert(ctx context.Context, ref store.Ref, v *store.View, r Req
 // maxFamily bounds a walk along tasks that may name each other in a circle.
 const maxFamily = 64
 
-// askingSubtask returns the subtask, at any depth, that a task waits for and that waits for the user; nil when there
-// is none.
-func (e *Engine) askingSubtask(ctx context.Context, ref store.Ref) (*store.Ref, error) {
+func asksUser(s *task.State) bool { return len(s.Questions) > 0 }
+
+// awaited returns the subtask, at any depth, that a task waits for and that waits for no other one, if it is as is wants;
+// nil when there is none.
+func (e *Engine) awaited(ctx context.Context, ref store.Ref, is func(*task.State) bool) (*store.Ref, error) {
 	at := ref
 	for depth := range maxFamily {
-		asks := false
+		fits := false
 		child, err := store.FromView(ctx, e.store, at, func(v *store.View) (*task.Child, error) {
-			asks = len(v.State.Questions) > 0
+			fits = is(v.State)
 			return v.State.Awaited(), nil
 		})
 		if err != nil {
 			return nil, err
 		}
 		if child == nil {
-			if asks && depth > 0 {
+			if fits && depth > 0 {
 				return &at, nil
 			}
 			return nil, nil

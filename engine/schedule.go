@@ -161,11 +161,9 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 			}
 			continue
 		}
-		if untrusted, err := e.untrusted(ctx, ref); err != nil {
-			errs = append(errs, err)
+		if untrusted, err := e.untrusted(ctx, ref); err != nil || untrusted != nil {
+			errs = append(errs, err) // nil: it continues once its user confirms it
 			continue
-		} else if untrusted != nil {
-			continue // it continues once its user confirms it
 		}
 		switch {
 		case run.State == "queued":
@@ -184,10 +182,9 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 				continue // it waits for the answer
 			}
 		}
-		switch {
-		case resumes && clones:
+		if resumes && clones {
 			last = append(last, ref)
-		case resumes:
+		} else if resumes {
 			again = append(again, ref)
 		}
 	}
@@ -196,9 +193,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		e.enqueue(run.Ref, run.ID, Request{Origin: "api", Interactive: true, Hold: e.hold()})
 	}
 	for _, ref := range append(again, last...) {
-		if err := e.resumeInterrupted(ctx, ref); err != nil {
-			errs = append(errs, err)
-		}
+		errs = append(errs, e.resumeInterrupted(ctx, ref))
 	}
 	return errors.Join(append(errs, e.writeProjections(ctx), e.removeClones(ctx))...)
 }
@@ -264,10 +259,15 @@ func (e *Engine) recordEnd(ctx context.Context, ref store.Ref, run RunInfo) erro
 	})
 }
 
-// resumeInterrupted resumes an interrupted task, unless a parent waits for it: the parent then resumes it.
+// resumeInterrupted resumes an interrupted task, unless a parent waits for it: the parent then resumes it, but not one that
+// the user rewound.
 func (e *Engine) resumeInterrupted(ctx context.Context, ref store.Ref) error {
 	parent, err := e.waitingParent(ctx, ref)
 	if err != nil || parent != nil {
+		return err
+	}
+	rewound, err := e.awaited(ctx, ref, func(s *task.State) bool { return s.Run != nil && s.Run.Rewound })
+	if err != nil || rewound != nil {
 		return err
 	}
 	_, err = e.Submit(ctx, Request{Task: keyOf(ref), Origin: "api", Interactive: true, automatic: true})

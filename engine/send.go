@@ -174,7 +174,7 @@ func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run
 			at, question = asker.task.Ref, asker.ownQuestion(false)
 		}
 	} else {
-		below, err := e.askingSubtask(ctx, ref)
+		below, err := e.awaited(ctx, ref, asksUser)
 		if err != nil {
 			return false, err
 		}

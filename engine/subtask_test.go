@@ -14,6 +14,8 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/internal/testing/fixture"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/google/go-cmp/cmp"
@@ -270,6 +272,24 @@ func TestAParentWhoseSubtaskAsksNoMore(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A parent does not continue by itself a subtask that the user rewound.
+func TestRecoveryLeavesRewoundSubtasks(t *testing.T) {
+	b := newLimitedBench(t, engine.Options{})
+	run, _, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(asksBelow), Approve: "all"}})
+	child := b.onlyChild(run.TaskID).ID
+	_, finish, err := history.Rewind(t.Context(), b.store, b.store.OwnRef(child), history.RewindOptions{To: "#1", Keep: true})
+	fixture.NoError(t, err)
+	fixture.NoError(t, finish(t.Context()))
+	b.restart(engine.Options{})
+	fixture.NoError(t, b.engine.Recover(t.Context(), engine.RecoverOptions{Resume: true}))
+	for _, id := range []string{run.TaskID, child} {
+		if runs, err := b.engine.RunsOf(t.Context(), id); err != nil || len(runs) != 1 {
+			t.Errorf("task %s: got %+v %v, want no other run", id, runs, err)
+		}
+	}
+	b.waitForState(b.submit(engine.Request{Task: run.TaskID, Yes: true, Interactive: true}).ID, "waiting") // the user may
 }
 
 // Words that the parent of a subtask with a question begins with are not lost where the subtask cannot be taken: those
