@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 
@@ -151,13 +150,11 @@ func (s *Service) Shows(ctx context.Context, id string) (bool, error) {
 	if c, ok := accounts.Of(ctx); !ok || c.Operator {
 		return true, nil
 	}
-	t, err := s.FindOwn(ctx, id)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		if err := s.Database(ctx); err != nil {
-			return false, err
-		}
-		t, err = s.FindOwn(ctx, id) // it answers again
+	seen := func(ref store.Ref) bool { return s.store.HasJournal(ctx, ref) && s.store.Sees(ctx, ref) }
+	places := []store.Ref{s.store.OwnRef(id), s.store.TrashRef(id)}
+	if slices.ContainsFunc(places, seen) {
+		return true, nil
 	}
-	_, trashed := errors.AsType[*store.TrashedError](err)
-	return trashed || err == nil && t.ref.ID == id, nil
+	err := s.Database(ctx)
+	return err == nil && slices.ContainsFunc(places, seen), err // it may not have answered before
 }
