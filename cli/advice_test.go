@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/roost-dev/roost/cli/failure"
@@ -58,6 +60,54 @@ func advised(t *testing.T, errs string) error {
 		}
 	}
 	return nil
+}
+
+// A wrong value of a flag is answered by a whole command line: with the arguments that the command needs, and with the
+// flags without which the flag means nothing.
+func TestAWrongValueOfAFlagIsAnsweredByAWholeCommandLine(t *testing.T) {
+	t.Parallel()
+	wanted := map[string]string{
+		"checkpoint restore hunk": "roost checkpoint restore ID --hunk 1 --path FILE",
+		"undo limit":              "roost undo ID --limit 20 --list",
+		"run max-turns":           "roost run PROMPT --max-turns 20",
+		"import on-conflict":      "roost import PATH --on-conflict skip",
+		"list sort":               "roost list --sort newest",
+		"resume max-cost":         "roost resume --max-cost 0.50",
+		"wait timeout":            "roost wait ID --timeout 10m",
+	}
+	a, _, _ := clitest.New(t)
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			bad := cmd.ParseFlags([]string{"--" + flag.Name + "=no such value"})
+			if _, checked := errors.AsType[*failure.ValueError](bad); !checked {
+				return
+			}
+			got := failure.Of(failure.FlagError(cmd, bad)).Try
+			name := strings.TrimPrefix(cmd.CommandPath(), "roost ") + " " + flag.Name
+			if want, named := wanted[name]; named && got != want {
+				t.Errorf("%s: got %q, want %q", name, got, want)
+			}
+			delete(wanted, name)
+			fresh, rest, err := rootCommand(a).Find(strings.Fields(got)[1:])
+			if err == nil {
+				err = fresh.ParseFlags(rest)
+			}
+			if err == nil {
+				err = fresh.ValidateArgs(fresh.Flags().Args())
+			}
+			if err != nil {
+				t.Errorf("%s: got %q, want a command line that is complete: %v", name, got, err)
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(rootCommand(a))
+	if len(wanted) > 0 {
+		t.Errorf("got no such flags: %v, want all of them", wanted)
+	}
 }
 
 // Whatever goes wrong, here or on a server, the person reads what can be done about it.

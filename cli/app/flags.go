@@ -418,18 +418,19 @@ func OneOf(cmd *cobra.Command, to *string, name, initial, usage string, words ..
 	Complete(cmd, name, Words(words...))
 }
 
-// Number adds a flag for a whole number from least to most; most 0 means no bound.
-func Number(fl *pflag.FlagSet, to *int, name string, initial, least, most int, usage string) {
+// Number adds a flag for a whole number from least to most; most 0 means no bound. example is a value for an error, with
+// other flags that the value needs.
+func Number(fl *pflag.FlagSet, to *int, name string, initial, least, most int, example, usage string) {
 	*to = initial
-	number(fl, name, initial, least, most, usage, func(n int) { *to = n })
+	number(fl, name, initial, least, most, example, usage, func(n int) { *to = n })
 }
 
 // Limit adds a flag for a number that is not negative; nil = it was not given.
 func Limit(fl *pflag.FlagSet, to **int, name, usage string) {
-	number(fl, name, 0, 0, 0, usage, func(n int) { *to = &n })
+	number(fl, name, 0, 0, 0, "20", usage, func(n int) { *to = &n })
 }
 
-func number(fl *pflag.FlagSet, name string, initial, least, most int, usage string, take func(int)) {
+func number(fl *pflag.FlagSet, name string, initial, least, most int, example, usage string, take func(int)) {
 	want := fmt.Sprintf("want a whole number from %d on; it cannot be negative", least)
 	if most > 0 {
 		want = fmt.Sprintf("want a number from %d to %d", least, most)
@@ -437,7 +438,7 @@ func number(fl *pflag.FlagSet, name string, initial, least, most int, usage stri
 	fl.Var(&checked{strconv.Itoa(initial), "int", func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < least || most > 0 && n > most {
-			return &failure.ValueError{Why: want, Example: "20"}
+			return &failure.ValueError{Why: want, Example: example}
 		}
 		take(n)
 		return nil

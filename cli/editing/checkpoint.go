@@ -175,7 +175,7 @@ func (a *commands) checkpointRestoreCommand() *cobra.Command {
 		return a.restore(cmd.Context(), args[0], append(args, "")[1], o, hunk, yes)
 	})
 	fl := cmd.Flags()
-	app.Number(fl, &hunk, "hunk", 0, 1, 0, "only this hunk of checkpoint diff ID C now, from 1; with one --path")
+	app.Number(fl, &hunk, "hunk", 0, 1, 0, "1 --path FILE", "only this hunk of checkpoint diff ID C now, from 1; with one --path")
 	conflictFlag(cmd, &o.OnConflict)
 	fl.BoolVar(&o.DryRun, "dry-run", false, "only show what would be done")
 	fl.BoolVar(&yes, "yes", false, "do not ask")

@@ -48,7 +48,7 @@ func (a *commands) undoCommand(name string) *cobra.Command {
 		return cmd
 	}
 	fl.BoolVar(&list, "list", false, "list what can be taken back: of one task, or of all")
-	app.Number(fl, &limit, "limit", undoneLimit, 0, 0, "with --list: at most this many tasks (0 = all)")
+	app.Number(fl, &limit, "limit", undoneLimit, 0, 0, "20 --list", "with --list: at most this many tasks (0 = all)")
 	return cmd
 }
 

@@ -101,11 +101,9 @@ func FlagError(cmd *cobra.Command, err error) error {
 		kind := invalid.GetFlag().Value.Type()
 		f.Why = "want " + cmp.Or(wanted[kind], "a "+kind)
 		if bad, is := errors.AsType[*ValueError](err); is {
-			takes := strings.TrimSuffix(append(strings.Fields(cmd.Use), "", "")[1], "...")
-			if strings.Trim(takes, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" { // nothing that it needs
-				takes = ""
-			}
-			f.Why, f.Try = bad.Why, strings.TrimRight(cmd.CommandPath()+" "+takes, " ")+" --"+invalid.GetFlag().Name+" "+bad.Example
+			use, _, _ := strings.Cut(cmd.Use, "|")
+			f.Why = bad.Why
+			f.Try = cmd.CommandPath() + strings.Join(needed().FindAllString(use, -1), "") + " --" + invalid.GetFlag().Name + " " + bad.Example
 		}
 		return f
 	}
@@ -120,7 +118,10 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return f
 }
 
-// ValueError is why a flag does not take a value, and a value that it takes.
+// needed matches the arguments in a command's usage that cannot be left out.
+var needed = lazyregexp.New(` [A-Z]+`)
+
+// ValueError is why a flag does not take a value, and a value that it takes, with other flags that it needs.
 type ValueError struct{ Why, Example string }
 
 func (e *ValueError) Error() string { return e.Why }

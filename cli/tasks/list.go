@@ -37,7 +37,7 @@ func (a *commands) listCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Words, "query", "", "only tasks whose title holds these `words`")
 	app.OneOf(cmd, &f.Sort, "sort", "newest", "`order`: newest, oldest, cost, tokens", app.Sorts...)
-	app.Number(fl, &f.Limit, "limit", 0, 0, 0, "at most this many (0 = all; without it, as many as fit on the screen)")
+	app.Number(fl, &f.Limit, "limit", 0, 0, 0, "20", "at most this many (0 = all; without it, as many as fit on the screen)")
 	fl.BoolVar(&f.Tree, "tree", false, "subtasks below their parents, and on one page with them")
 	app.OneOf(cmd, &group, "group", "", "put the tasks of each `workspace` together", "workspace")
 	fl.BoolVar(&f.Damaged, "damaged", false, "only damaged tasks")

@@ -51,7 +51,7 @@ func (a *commands) runsCommand() *cobra.Command {
 	})
 	fl := cmd.Flags()
 	app.OneOf(cmd, &state, "state", "", "only runs in this `state`", runStates...)
-	app.Number(fl, &limit, "limit", 100, 1, 1000, "at most this many")
+	app.Number(fl, &limit, "limit", 100, 1, 1000, "20", "at most this many")
 	fl.StringVar(&cursor, "cursor", "", "go on where the last page ended")
 	return cmd
 }

@@ -59,8 +59,8 @@ func (a *commands) searchCommand() *cobra.Command {
 	fl.StringVar(&q.Tool, "tool", "", "only tasks in which this `tool` was called: read_file")
 	fl.StringVar(&q.File, "file", "", "only tasks in which a tool was asked for a `path` that holds this")
 	app.OneOf(cmd, &f.Sort, "sort", api.SortBest, "`order` of the tasks: best, or new", api.SortBest, api.SortNew)
-	app.Number(fl, &q.Each, "each", hitsOfTask, 0, 0, "at most this many hits of one task (0 = all, as with --json)")
-	app.Number(fl, &f.Limit, "limit", firstHits, 0, 0, "at most this many hits (0 = all; on a terminal as many as fit)")
+	app.Number(fl, &q.Each, "each", hitsOfTask, 0, 0, "20", "at most this many hits of one task (0 = all, as with --json)")
+	app.Number(fl, &f.Limit, "limit", firstHits, 0, 0, "20", "at most this many hits (0 = all; on a terminal as many as fit)")
 	a.addFilter(cmd, f)
 	app.Complete(cmd, "in", app.Words(api.Scopes...))
 	return cmd

@@ -77,7 +77,7 @@ func (a *commands) showCommand() *cobra.Command {
 	app.Checked(fl, "at", "open at message `N`, as #12 or 12, with those around it", messageNumber(&f.at))
 	fl.StringVar(&f.find, "find", "", "mark these `words` in the pager; n goes to the next ones")
 	fl.BoolVar(&f.all, "all", false, "all messages, also of a very long task")
-	app.Number(fl, &f.tail, "tail", 0, 0, 0, "only the last `N` messages (0 = all; on a terminal 500)")
+	app.Number(fl, &f.tail, "tail", 0, 0, 0, "20", "only the last `N` messages (0 = all; on a terminal 500)")
 	app.Checked(fl, "before", "only messages before message `N`, as #12 or 12", messageNumber(&f.to))
 	fl.StringVarP(&f.dir, "workspace", "C", "", "with --context: the `folder` of the task, when it has moved or is not known")
 	return cmd
