@@ -197,10 +197,7 @@ func (a *Agent) condense(ctx context.Context, o summaryOptions) (api.Condensed, 
 	out.After = max(out.Before*a.requestSize(plan.With(raws, summary))/max(a.requestSize(raws), 1), 1)
 	out.Cost = (*money.USD)(line.CostMicros)
 	row := d.addRow(condenseRow(a.stamp(), out))
-	var covered []*task.Message
-	for _, i := range plan.Cover {
-		covered = append(covered, messages[i])
-	}
+	covered := api.Each(plan.Cover, func(i int) *task.Message { return messages[i] })
 	d.Put(line, task.HistoryCondensed{
 		Run: a.Task.RunID, Condense: out.Condense, Summary: at.Message, Row: row,
 		Covers: s.RunsOf(covered), Messages: out.Messages, Before: out.Before, After: out.After,

@@ -257,9 +257,7 @@ func (s *Server) muxOf(list []route) *http.ServeMux {
 				return
 			}
 			p := problem(http.StatusMethodNotAllowed, "method_not_allowed", "The path does not take that method", "this path takes "+allow)
-			for _, method := range list {
-				p.Suggestions = append(p.Suggestions, method+" "+path)
-			}
+			p.Suggestions = api.Each(list, func(method string) string { return method + " " + path })
 			p.Allow = allow
 			fail(w, r, p)
 		})

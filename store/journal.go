@@ -93,6 +93,15 @@ func (s *Store) OwnNewJournal(ctx context.Context, ref, place Ref) (journal.Owne
 	return s.logs.own(ctx, place.Log, s.logOptions(ref))
 }
 
+// Append commits an event to a journal that belongs to no open task.
+func (s *Store) Append(ctx context.Context, log journal.Owner, e task.Event, blobs ...journal.Hash) error {
+	raw, err := task.Encode(e)
+	if err == nil {
+		_, err = log.Append(ctx, journal.Draft{At: s.Now(), By: s.Program(), Blobs: blobs, Events: []journal.Event{raw}})
+	}
+	return err
+}
+
 // adoptedFrom returns the folder from which the task of a journal was adopted, and the tool that made it; "" when the
 // first commits hold no adoption.
 func (s *Store) adoptedFrom(ctx context.Context, ref Ref) (dir, tool string) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,10 +67,7 @@ func (f *file) write(_ context.Context, all map[string]*device, _ change) error 
 	if !f.loaded {
 		return nil // nothing has changed
 	}
-	k := kept{Token: hex.EncodeToString(tokenSum(f.token)), Devices: []*device{}}
-	for _, one := range all {
-		k.Devices = append(k.Devices, one)
-	}
+	k := kept{Token: hex.EncodeToString(tokenSum(f.token)), Devices: slices.AppendSeq([]*device{}, maps.Values(all))}
 	slices.SortFunc(k.Devices, func(a, b *device) int { return strings.Compare(a.ID, b.ID) })
 	data, err := json.MarshalIndent(k, "", " ")
 	if err == nil {

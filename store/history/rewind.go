@@ -353,11 +353,9 @@ func resolveTS(s *task.State, ts int64, given string) (target, error) {
 		around := candidatesBefore(s, near+maxCandidates/2+1)
 		return target{}, &ReferenceError{Given: given, Why: "no message has that ts", Candidates: around}
 	}
-	wrong := &ReferenceError{Given: given, Ambiguous: true, Why: fmt.Sprintf("%d messages have that ts", len(matches))}
-	for _, i := range matches[:min(len(matches), maxCandidates)] {
-		wrong.Candidates = append(wrong.Candidates, rowAt(s, i))
-	}
-	return target{}, wrong
+	some := api.Each(matches[:min(len(matches), maxCandidates)], func(i int) api.Row { return rowAt(s, i) })
+	why := fmt.Sprintf("%d messages have that ts", len(matches))
+	return target{}, &ReferenceError{Given: given, Ambiguous: true, Why: why, Candidates: some}
 }
 
 // tooManyTurns is the error for a reference to more turns than the task has.

@@ -16,7 +16,6 @@ import (
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/internal/inputfile"
-	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/fold"
@@ -346,11 +345,7 @@ func (im *importer) receive(ctx context.Context, stage, id string, saved uint64)
 		if mapped, ok := mapPath(im.opt.Map, state.Settings.Workspace); ok {
 			e.Settings.Workspace = mapped
 		}
-		raw, err := task.Encode(e)
-		if err != nil {
-			return err
-		}
-		if _, err := log.Append(ctx, journal.Draft{At: im.store.Now(), By: im.store.Program(), Events: []journal.Event{raw}}); err != nil {
+		if err := im.store.Append(ctx, log, e); err != nil {
 			return err
 		}
 		return log.Barrier(ctx)
