@@ -368,15 +368,21 @@ func (s *Store) ReadUnlabelled(ctx context.Context, ref Ref) (*View, error) {
 	return s.read(ctx, ref, false)
 }
 
-// ReadToContinue is Read for a caller that is about to continue the task: a file that cannot be read is an error.
+// ReadToContinue is Read for a caller that is about to continue the task: a file that cannot be read is an error, and a
+// lost user's history is reconstructed, as the owner will do it.
 func (s *Store) ReadToContinue(ctx context.Context, ref Ref) (*View, error) {
 	v, err := s.Read(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.Unread(); err != nil {
+	seq := v.State.Seq
+	if err = v.Unread(); err == nil && v.Folder != nil {
+		err = s.addRows(v.State, v.Folder, 1, v.fold)
+	}
+	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
+	v.State.Seq = seq // the rows are not in the journal yet
 	return v, nil
 }
 
@@ -463,12 +469,13 @@ func (v *View) foldForeign(ctx context.Context, mark projection.Watermark) error
 			events = append(events, *change.Event)
 		}
 	}
-	for _, e := range append(events, intake.ClosedElsewhere(v.State, v.Pending, intake.Program(v.Folder))...) {
-		raw, err := task.Encode(e)
-		if err != nil {
-			return err
-		}
-		if err := v.State.Apply(journal.Commit{Seq: v.State.Seq + 1, Epoch: v.State.Epoch, Events: []journal.Event{raw}}); err != nil {
+	return v.fold(append(events, intake.ClosedElsewhere(v.State, v.Pending, intake.Program(v.Folder))...)...)
+}
+
+// fold folds in events that are not in the journal.
+func (v *View) fold(events ...task.Event) error {
+	for _, e := range events {
+		if err := fold.Event(v.State, 0, e); err != nil {
 			return fmt.Errorf("task %s: %w", v.Ref.ID, err)
 		}
 	}

@@ -255,30 +255,38 @@ func (t *Task) adopt(ctx context.Context, folder *roofmt.Folder) error {
 // addRows gives a task that has only the model's history the rows of the user's, so far as these can be reconstructed.
 // Otherwise nothing would show what came before the rows that the next run adds. The messages before number next are
 // those that had their rows reconstructed before; a task that has other rows gets none.
-func (t *Task) addRows(ctx context.Context, folder *roofmt.Folder, next uint64) error {
-	all := t.state.API()
+func (s *Store) addRows(state *task.State, folder *roofmt.Folder, next uint64, commit func(...task.Event) error) error {
+	all := state.API()
 	old := slices.IndexFunc(all, func(m *task.Message) bool { return m.ID >= next })
-	if have := len(t.state.UI()); !folder.UI.Lost() || t.store.opt.Rows == nil || old < 0 || (have > 0) != (old > 0) {
+	if have := len(state.UI()); !folder.UI.Lost() || s.opt.Rows == nil || old < 0 || (have > 0) != (old > 0) {
 		return nil
 	}
-	list, err := t.state.Raws(all)
+	list, err := state.Raws(all)
 	if err != nil {
-		return fmt.Errorf("task %s: reconstruct the user's history: %w", t.Ref.ID, err)
+		return fmt.Errorf("task %s: reconstruct the user's history: %w", state.ID, err)
 	}
 	raws := api.Each(list, func(raw json.RawMessage) []byte { return raw })
-	rows, known := t.store.opt.Rows(raws), len(t.store.opt.Rows(raws[:old]))
-	if known != len(t.state.UI()) {
+	rows, known := s.opt.Rows(raws), len(s.opt.Rows(raws[:old]))
+	if known != len(state.UI()) {
 		return nil
 	}
 	for some := range slices.Chunk(rows[min(known, len(rows)):], 100) { // a commit is bounded
-		next := t.state.NextMessage()
+		next := state.NextMessage()
 		var events []task.Event
 		for i, row := range some {
 			events = append(events, task.MessageAdded{History: task.UI, Message: next + uint64(i), Body: task.Body{Raw: row}})
 		}
-		if err := t.Commit(ctx, events...); err != nil {
+		if err := commit(events...); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// addRows commits the rows that the store reconstructs.
+func (t *Task) addRows(ctx context.Context, folder *roofmt.Folder, next uint64) error {
+	if err := t.store.addRows(t.state, folder, next, func(events ...task.Event) error { return t.Commit(ctx, events...) }); err != nil {
+		return err
 	}
 	return t.Barrier(ctx)
 }

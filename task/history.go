@@ -1,6 +1,7 @@
 package task
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -52,6 +53,9 @@ func (s *State) addMessage(e MessageAdded, c journal.Commit, at place) error {
 	raw, pieces, err := s.body(e.Body)
 	m := s.newMessage(e.History, c.Seq)
 	m.set(raw, at, pieces)
+	if n := len(s.api); e.History == UI && n > 0 && s.api[n-1].Foreign && bytes.HasSuffix(raw, []byte(`,"inferred":true}`)) {
+		m.Foreign, m.Seq = true, s.api[n-1].Seq // it was made of another program's messages, and belongs to them
+	}
 	if err != nil {
 		m.Missing = true
 		m.blank()

@@ -92,6 +92,15 @@ func between(ctx context.Context, s *task.State, log journal.Reader, from, to ui
 	return nil
 }
 
+// Event folds in an event that the journal does not have, as its next commit.
+func Event(s *task.State, at int64, e task.Event) error {
+	raw, err := task.Encode(e)
+	if err != nil {
+		return err
+	}
+	return s.Apply(journal.Commit{Seq: s.Seq + 1, Epoch: s.Epoch, At: at, Events: []journal.Event{raw}})
+}
+
 // restore starts from the journal's snapshot. The snapshot is derived: an unusable one costs time and is no error.
 func restore(ctx context.Context, log journal.Reader) (*task.State, bool) {
 	snap, err := log.Snapshot(ctx)

@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/task/rewind"
 )
@@ -152,8 +153,7 @@ func planFork(ctx context.Context, s *store.Store, v *store.View, known []byte, 
 		start.Branch, plan.result.From.Branch = b.Seq, store.BranchName(b.Seq)
 	}
 	// v's state becomes the fork's, as its journal will give it, so that the cut is planned for the fork.
-	commit := journal.Commit{Seq: base + 1, Epoch: state.Epoch, At: start.CreatedAt}
-	if err := apply(state, commit, start); err != nil {
+	if err := fold.Event(state, start.CreatedAt, start); err != nil {
 		return plan, err
 	}
 	plan.events = []task.Event{start}
@@ -163,8 +163,7 @@ func planFork(ctx context.Context, s *store.Store, v *store.View, known []byte, 
 	}
 	if cut != nil {
 		cut.Why = "fork"
-		commit.Seq++
-		if err := apply(state, commit, *cut); err != nil {
+		if err := fold.Event(state, start.CreatedAt, *cut); err != nil {
 			return plan, err
 		}
 		plan.events = append(plan.events, *cut)
@@ -214,15 +213,6 @@ func forkEvent(ctx context.Context, s *store.Store, v *store.View, plan forkPlan
 	}
 	e.Title = cmp.Or(e.Title, v.State.Title)
 	return e, nil
-}
-
-func apply(s *task.State, c journal.Commit, e task.Event) error {
-	raw, err := task.Encode(e)
-	if err != nil {
-		return err
-	}
-	c.Events = []journal.Event{raw}
-	return s.Apply(c)
 }
 
 // planCut returns the rewind that removes what a fork leaves out; nil when the fork has all messages.
@@ -292,20 +282,15 @@ func (p forkPlan) write(ctx context.Context, s *store.Store, from, temp store.Re
 // writeEvents commits each event separately: the cut is an action in the fork's own history.
 func (p forkPlan) writeEvents(ctx context.Context, s *store.Store, log journal.Owner) error {
 	for i, e := range p.events {
-		draft := journal.Draft{At: s.Now(), By: s.Program()}
+		var blobs []journal.Hash
 		if i == 0 && p.known != nil { // the first event names the payload
 			hash, err := log.PutBlob(ctx, p.known)
 			if err != nil {
 				return err
 			}
-			draft.Blobs = []journal.Hash{hash}
+			blobs = append(blobs, hash)
 		}
-		raw, err := task.Encode(e)
-		if err != nil {
-			return err
-		}
-		draft.Events = []journal.Event{raw}
-		if _, err := log.Append(ctx, draft); err != nil {
+		if err := s.Append(ctx, log, e, blobs...); err != nil {
 			return err
 		}
 	}

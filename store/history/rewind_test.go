@@ -56,6 +56,52 @@ func bothFiles(t testing.TB, dir string) string {
 	return storetest.Read(t, dir, roofmt.UIName) + "\n" + storetest.Read(t, dir, roofmt.APIName)
 }
 
+// A task whose rows are lost, and are made of the model's messages, is rewound and forked at the messages that it shows.
+func TestATaskOfMadeRowsIsRewoundWithItsMessages(t *testing.T) {
+	made := func(messages [][]byte) [][]byte { // one row for each message
+		return api.Each(messages, func(raw []byte) []byte {
+			_, text, _ := strings.Cut(string(raw), `"text":`)
+			text, _, _ = strings.Cut(text, "}")
+			kind := "text"
+			if strings.Contains(text, "words") && !strings.Contains(text, "first") {
+				kind = "user_feedback"
+			}
+			return []byte(`{"ts":0,"type":"say","say":"` + kind + `","text":` + text + `,"inferred":true}`)
+		})
+	}
+	var messages []string
+	for i, text := range []string{"the first words", "one reply", "other words", "two replies", "words of the end", "three replies"} {
+		role := []string{"user", "assistant"}[i%2]
+		messages = append(messages, fmt.Sprintf(`{"role":%q,"content":[{"type":"text","text":%q}]}`, role, text))
+	}
+	for _, tool := range []string{"roo", "saoudrizwan.claude-dev"} { // one goes on in place, the other one as a copy
+		storage := filepath.Join(t.TempDir(), tool)
+		storetest.Write(t, filepath.Join(storage, "tasks", "1730047571772"), roofmt.APIName, storetest.Array(messages...))
+		s := storetest.OpenWith(t, store.Options{Root: t.TempDir(), Sources: []string{storage}, Rows: made})
+		ref := storetest.Find(t, s, "1730047571772")
+		for _, c := range []struct {
+			to   string
+			left int
+		}{{"~1", 5}, {"~2", 3}, {"#5", 4}, {"#2", 1}} {
+			want := api.MessageCounts{UI: c.left, API: c.left}
+			dry := rewind(t, s, ref, history.RewindOptions{To: c.to, DryRun: true})
+			did := rewind(t, s, ref, history.RewindOptions{To: c.to})
+			if dry.Left != want || did.Left != want {
+				t.Errorf("%s to %s: got %+v left, %+v by the dry run, want %+v", tool, c.to, did.Left, dry.Left, want)
+			}
+			_, _, err := actions.Undo(t.Context(), s, did.ID, actions.Options{})
+			storetest.Check(t, err)
+		}
+		other := storetest.OpenWith(t, store.Options{Root: t.TempDir(), Sources: []string{storage}, Rows: made})
+		fork, finish, err := history.Fork(t.Context(), other, storetest.Find(t, other, "1730047571772"), history.ForkOptions{At: "#3"})
+		storetest.Check(t, err)
+		storetest.Check(t, finish(t.Context()))
+		if want := (api.MessageCounts{UI: 3, API: 3}); fork.Messages != want {
+			t.Errorf("%s: got a fork with %+v, want %+v", tool, fork.Messages, want)
+		}
+	}
+}
+
 func TestARewindGoesBackAndForthToTheByte(t *testing.T) {
 	root := t.TempDir()
 	s := storetest.Open(t, root)
