@@ -13,14 +13,18 @@ import (
 	"github.com/roost-dev/roost/internal/testing/llmtest"
 )
 
-// Another tool's task goes on with the model that its histories name, where the provider
-// has it. Where it has not, the change is told before the first request.
-func TestAnotherToolsTaskKeepsItsModel(t *testing.T) {
-	for _, c := range []struct{ name, named, given, asked, told string }{
-		{"the provider has it", "claude-sonnet-4-5", "", "claude-sonnet-4-5", ""},
-		{"it has it not, and one is named", "gpt-5", "claude-sonnet-5-5", "claude-sonnet-5-5", "model: gpt-5 -> claude-sonnet-5-5"},
-		{"another is named", "claude-sonnet-4-5", "claude-opus-5-5", "claude-opus-5-5", "model: claude-sonnet-4-5 -> claude-opus-5-5"},
-		{"none is known", "", "", "claude-sonnet-5-5", ""},
+// Another tool's task goes on with the model and the mode that its histories name, where the provider has the model and
+// there is such a mode. Where not, the change is told before the first request.
+func TestAnotherToolsTaskKeepsItsModelAndMode(t *testing.T) {
+	const gone = "the task's mode boomerang-mode does not exist any more: it continues in mode architect"
+	for _, c := range []struct{ name, slug, named, given, asked, mode, told string }{
+		{"the provider has it", "code", "claude-sonnet-4-5", "", "claude-sonnet-4-5", "code", ""},
+		{"it has it not, and one is named", "code", "gpt-5", "claude-sonnet-5-5", "claude-sonnet-5-5", "code", "model: gpt-5 -> claude-sonnet-5-5"},
+		{"another is named", "code", "claude-sonnet-4-5", "claude-opus-5-5", "claude-opus-5-5", "code", "model: claude-sonnet-4-5 -> claude-opus-5-5"},
+		{"none is known", "code", "", "", "claude-sonnet-5-5", "code", ""},
+		{"a mode that changes no file", "ask", "claude-sonnet-4-5", "", "claude-sonnet-4-5", "ask", ""},
+		{"a mode that is not here", "boomerang-mode", "claude-sonnet-4-5", "", "claude-sonnet-4-5", "architect", gone},
+		{"no mode", "", "", "", "claude-sonnet-5-5", "code", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			source := t.TempDir()
@@ -28,7 +32,7 @@ func TestAnotherToolsTaskKeepsItsModel(t *testing.T) {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			words := "<environment_details>\\n# Current Mode\\n<slug>code</slug>\\n<model>" + c.named + "</model>\\n</environment_details>"
+			words := "<environment_details>\\n# Current Mode\\n<slug>" + c.slug + "</slug>\\n<model>" + c.named + "</model>\\n</environment_details>"
 			for name, text := range map[string]string{
 				"api_conversation_history.json": fmt.Sprintf(`[{"role":"user","content":[{"type":"text","text":"paint"},{"type":"text","text":"%s"}],"ts":1700000000001},{"role":"assistant","content":[{"type":"text","text":"done"}],"ts":1700000000002}]`, words),
 				"ui_messages.json":              `[{"ts":1700000000001,"type":"say","say":"text","text":"paint"},{"ts":1700000000002,"type":"say","say":"text","text":"done"}]`,
@@ -55,6 +59,9 @@ func TestAnotherToolsTaskKeepsItsModel(t *testing.T) {
 			}
 			if c.told == "" && strings.Contains(said, "model: ") || !strings.Contains(said, c.told) {
 				t.Errorf("told %s", said)
+			}
+			if got := b.state("a1").Settings.Mode; got != c.mode {
+				t.Errorf("got the mode %q, want %q", got, c.mode)
 			}
 		})
 	}

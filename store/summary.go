@@ -368,8 +368,8 @@ func (s *Store) ReadUnlabelled(ctx context.Context, ref Ref) (*View, error) {
 	return s.read(ctx, ref, false)
 }
 
-// ReadToContinue is Read for a caller that is about to continue the task: a file that cannot be read is an error, and a
-// lost user's history is reconstructed, as the owner will do it.
+// ReadToContinue is Read for a caller that is about to continue the task: a file that cannot be read is an error, a lost
+// user's history is reconstructed, as the owner will do it, and the settings have the mode that the histories name.
 func (s *Store) ReadToContinue(ctx context.Context, ref Ref) (*View, error) {
 	v, err := s.Read(ctx, ref)
 	if err != nil {
@@ -383,6 +383,7 @@ func (s *Store) ReadToContinue(ctx context.Context, ref Ref) (*View, error) {
 		return nil, errors.Join(err, v.Close())
 	}
 	v.State.Seq = seq // the rows are not in the journal yet
+	v.State.Settings.Mode = cmp.Or(v.State.Settings.Mode, v.Summary.Mode)
 	return v, nil
 }
 
