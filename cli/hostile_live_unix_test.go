@@ -153,6 +153,8 @@ func TestHostilePermissions(t *testing.T) {
 	for _, id := range []string{"closed", "closed-file", "unlisted"} {
 		s.foreign(id, "the needle", 1776200000000)
 	}
+	locked := filepath.Join(s.dir, "locked")
+	must(t, os.Mkdir(locked, 0o500))
 	tasks := filepath.Join(s.store, "tasks")
 	must(t, os.Chmod(filepath.Join(tasks, "closed-file", uiFile), 0))
 	must(t, os.Chmod(filepath.Join(tasks, "unlisted"), 0o300))
@@ -185,6 +187,9 @@ func TestHostilePermissions(t *testing.T) {
 	}
 	if r := s.bounded("import", s.store); r.code != failure.ExitFailed || !strings.Contains(r.out, "closed") {
 		t.Errorf("import: exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	if r := s.bounded("serve", "--root", locked, "--listen", "127.0.0.1:0"); r.code != failure.ExitConfig || !strings.Contains(r.err, "try: roost --root DIR") {
+		t.Errorf("got exit %d %s, want the advice to name another root", r.code, r.err)
 	}
 }
 

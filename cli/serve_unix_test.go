@@ -306,7 +306,7 @@ func TestACertificateOfOnesOwn(t *testing.T) {
 		s.exitsWith([]int{failure.ExitDone}, args...)
 	}
 	r := s.exitsWith([]int{failure.ExitServer}, "list", "--server", other.URL)
-	if !strings.Contains(r.err, "certificate") {
-		t.Errorf("got %s, want an error about the certificate", r.err)
+	if !strings.Contains(r.err, "certificate") || !strings.Contains(r.err, "try: roost help topics server") {
+		t.Errorf("got %s, want an error about the certificate, and where it is told how it is trusted", r.err)
 	}
 }

@@ -348,7 +348,11 @@ func (r *Roost) Token(fresh bool) (token, notice string, err error) {
 
 // Claim makes this process the server of the root. *presence.TakenError: another process is the server.
 func (r *Roost) Claim() (*presence.Claim, error) {
-	if err := filelog.Trusted(r.Root()); err != nil {
+	err := filelog.Trusted(r.Root())
+	if err == nil {
+		err = r.store.Prepare()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("become the server of %s: %w", r.Root(), err)
 	}
 	return presence.NewClaim(r.Root())

@@ -25,7 +25,7 @@ func TestLocalProblems(t *testing.T) {
 		{&journal.BusyError{}, "task_busy", "own the task", "x: " + (&journal.BusyError{}).Error(), 409, 1, true},
 		{store.ErrForeignBusy, "task_busy", "own the task", "x: " + store.ErrForeignBusy.Error(), 409, 1, true},
 		{journal.ErrFenced, "task_fenced", "continue the task", "x: " + journal.ErrFenced.Error(), 409, 1, false},
-		{journal.ErrUntrustedLocks, "untrusted_locks", "own the task", "x: " + journal.ErrUntrustedLocks.Error(), 0, 1, false},
+		{journal.ErrUntrustedLocks, "untrusted_locks", "take the lock", "x: " + journal.ErrUntrustedLocks.Error(), 0, 1, false},
 		{&store.RootError{Path: "/x", Check: "y", Err: errors.New("z")}, "root_unusable", "use the root /x", "y: z", 0, 1, false},
 		{denied, "permission_denied", "read /x", roofmt.Reason(os.ErrPermission) + "; the task does not continue without it, and nothing was changed", 403, 1, false},
 	} {

@@ -488,7 +488,7 @@ func LocalProblem(err error) *api.Problem {
 		}
 		return api.NewProblem(0, "root_unusable", "use the root "+root.Path, detail, "roost --root DIR ...")
 	case errors.Is(err, journal.ErrUntrustedLocks):
-		return api.NewProblem(0, "untrusted_locks", "own the task", err.Error(), "roost --root DIR ... on a local disk")
+		return api.NewProblem(0, "untrusted_locks", "take the lock", err.Error(), "roost --root DIR ... on a local disk")
 	case errors.As(err, &noMode):
 		return SetupProblem(err)
 	case errors.As(err, &unread):

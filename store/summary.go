@@ -376,10 +376,7 @@ func (s *Store) ReadToContinue(ctx context.Context, ref Ref) (*View, error) {
 		return nil, err
 	}
 	seq := v.State.Seq
-	if err = v.Unread(); err == nil && v.Folder != nil {
-		err = s.addRows(v.State, v.Folder, 1, v.fold)
-	}
-	if err != nil {
+	if err := cmp.Or(v.Unread(), s.addRows(v.State, v.Folder, 1, v.fold)); err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
 	v.State.Seq = seq // the rows are not in the journal yet

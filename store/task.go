@@ -258,7 +258,7 @@ func (t *Task) adopt(ctx context.Context, folder *roofmt.Folder) error {
 func (s *Store) addRows(state *task.State, folder *roofmt.Folder, next uint64, commit func(...task.Event) error) error {
 	all := state.API()
 	old := slices.IndexFunc(all, func(m *task.Message) bool { return m.ID >= next })
-	if have := len(state.UI()); !folder.UI.Lost() || s.opt.Rows == nil || old < 0 || (have > 0) != (old > 0) {
+	if have := len(state.UI()); folder == nil || !folder.UI.Lost() || s.opt.Rows == nil || old < 0 || (have > 0) != (old > 0) {
 		return nil
 	}
 	list, err := state.Raws(all)

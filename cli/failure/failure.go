@@ -5,6 +5,7 @@ package failure
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -238,7 +239,7 @@ func failureOfProblem(p *client.Problem) *Failure {
 			f.Suggestions = append(f.Suggestions, s)
 		}
 	}
-	local := p.Status == 0 || p.Code == "permission_denied" || p.Code == "internal" // a problem without a status is of this machine
+	local := p.Status == 0 || slices.Contains([]string{"permission_denied", "file_unreadable", "internal"}, p.Code) // a problem without a status is of this machine
 	if local && len(p.Suggestions) > 0 {
 		f.Try, f.Suggestions = p.Suggestions[0], p.Suggestions[1:]
 	}
@@ -248,11 +249,8 @@ func failureOfProblem(p *client.Problem) *Failure {
 			f.Try += "  # or --mode " + p.Suggestions[0]
 		}
 	}
-	if f.Try == "" && p.Code == "ambiguous_id" && len(f.Suggestions) > 0 {
-		f.What, f.Try = "find the task", "roost show "+f.Suggestions[0]
-	}
 	if p.Code == "ambiguous_id" && len(p.Candidates) > 0 {
-		f.Try = "roost show " + p.Candidates[0].Name
+		f.What, f.Try = "find the task", "roost show "+p.Candidates[0].Name
 	}
 	if f.Try == "" && slices.ContainsFunc(p.Errors, func(e api.Wrong) bool { return e.Parameter == "/workspace" }) {
 		f.Try = nameFolder
@@ -327,9 +325,13 @@ func Of(err error) *Failure {
 	case errors.As(err, &p):
 		return failureOfProblem(p)
 	case errors.As(err, &un):
-		return &Failure{Exit: ExitServer, Code: "server_unreachable", What: "reach the server " + un.Base, Why: un.Err.Error(),
+		f := &Failure{Exit: ExitServer, Code: "server_unreachable", What: "reach the server " + un.Base, Why: un.Err.Error(),
 			Retryable: true,
 			Try:       "roost serve  # or, to work without a server, leave out --server and unset ROOST_SERVER"}
+		if _, untrusted := errors.AsType[*tls.CertificateVerificationError](un.Err); untrusted {
+			f.Try = "roost help topics server  # how this machine comes to trust a certificate"
+		}
+		return f
 	}
 	f := &Failure{Exit: ExitFailed, Code: "failed", What: itFailed, Why: err.Error(), Try: nothing}
 	switch near := report.LocalProblem(err); {
@@ -342,10 +344,9 @@ func Of(err error) *Failure {
 	case errors.Is(err, os.ErrPermission):
 		f.Code = "permission_denied"
 		f.place(err)
+	case f.disk(err): // it gives the advice
 	default:
-		if !f.disk(err) {
-			f.place(err)
-		}
+		f.place(err)
 	}
 	if f.What == itFailed {
 		if what, why, ok := divide(f.Why); ok {
@@ -513,10 +514,8 @@ func (f *Failure) Advise(cmd *cobra.Command, args []string) {
 	}
 	if flags, ok := flagAdvice[f.Try]; ok {
 		if dir := cmd.Flags().Lookup("workspace"); f.Code == "validation_failed" && dir != nil { // a server does not repeat its input in an error
-			f.What = "open the workspace " + dir.Value.String()
-			if whole, err := filepath.Abs(dir.Value.String()); err == nil {
-				f.What = "open the workspace " + whole
-			}
+			whole, _ := filepath.Abs(dir.Value.String()) // "" when the working directory is gone
+			f.What = "open the workspace " + cmp.Or(whole, dir.Value.String())
 		}
 		f.Try = retry(cmd, args, f.Task) + " " + flags
 		return

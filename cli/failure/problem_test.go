@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/roost-dev/roost/client"
 )
 
@@ -24,5 +26,17 @@ func TestABusyServerIsNotAFailure(t *testing.T) {
 	}
 	if f := failureOfProblem(&client.Problem{Status: 503, Code: "read_only"}); f.Exit != ExitFailed {
 		t.Errorf("a server that only reads: %+v", f)
+	}
+}
+
+// What a person can do about a file comes first, whether a server or this process could not read it.
+func TestAFileThatCannotBeReadIsLookedAtFirst(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"file_unreadable", "permission_denied"} {
+		f := Of(&client.Problem{Status: 403, Code: code, Suggestions: []string{"ls -l /x", "dmesg"}})
+		f.Advise(&cobra.Command{Use: "rewind"}, nil)
+		if f.Try != "ls -l /x" {
+			t.Errorf("%s: got the advice %q, want the first suggestion", code, f.Try)
+		}
 	}
 }
