@@ -29,6 +29,27 @@ func knownFiles(t *testing.T, dir string) (out string) {
 	return out
 }
 
+// What another tool's requests name, a fork of the task knows as the task does: its folder, mode and model.
+func TestAForkKnowsWhatTheRequestsName(t *testing.T) {
+	storage := filepath.Join(t.TempDir(), "roo")
+	dir := filepath.Join(storage, "tasks", "a1")
+	storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(1, "paint"), storetest.UIRow(2, "ok")))
+	storetest.Write(t, dir, roofmt.APIName, storetest.Array(
+		`{"role":"user","content":[{"type":"text","text":"paint"},{"type":"text","text":"<environment_details>\n`+
+			`# Current Mode\n<slug>ask</slug>\n<model>m-1</model>\n# Current Workspace Directory (/w) Files\n</environment_details>"}]}`,
+		storetest.APIRow(2, "assistant", "ok")))
+	s := storetest.Open(t, t.TempDir(), storage)
+	fork, finish, err := history.Fork(t.Context(), s, storetest.Find(t, s, "a1"), history.ForkOptions{})
+	storetest.Check(t, err)
+	storetest.Check(t, finish(t.Context()))
+	for _, id := range []string{"a1", fork.ID} {
+		sum := storetest.View(t, s, id).Summary
+		if sum.Workspace != "/w" || sum.Mode != "ask" || sum.Model != "m-1" {
+			t.Errorf("%s: got the folder %q, the mode %q and the model %q, want /w, ask and m-1", id, sum.Workspace, sum.Mode, sum.Model)
+		}
+	}
+}
+
 // The title of a fork is that of the other task, also where the overlay has it.
 func TestAForkTakesTheTitleOver(t *testing.T) {
 	storage, _ := storetest.RooStorage(t, "theirs")
