@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -155,6 +157,18 @@ func TestAThousandFolders(t *testing.T) {
 	}
 	if d := cmp.Diff(before, sizes(t, storage)); d != "" {
 		t.Errorf("looking changed the storage: %s", d)
+	}
+
+	// All of them go into one archive, also where their ids are too long for a request to a server.
+	for name, args := range map[string][]string{"all": {"--all"}, "named": slices.Collect(maps.Keys(titles))} {
+		file := filepath.Join(base, name+".zip")
+		roost(append([]string{"export", "-o", file}, args...)...)
+		held, err := zip.OpenReader(file)
+		must(t, err)
+		got := len(slices.DeleteFunc(held.File, func(f *zip.File) bool { return !strings.HasSuffix(f.Name, roofmt.UIName) }))
+		if must(t, held.Close()); got != 1000 {
+			t.Errorf("%s: got an archive of %d tasks, want all", name, got)
+		}
 	}
 
 	// The storage goes away, as a disk that is not mounted does.

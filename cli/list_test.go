@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/config"
 	"github.com/roost-dev/roost/internal/testing/clitest"
 )
@@ -19,6 +21,14 @@ func TestTreeSurvivesCircles(t *testing.T) {
 	}
 	if diff := cmp.Diff([]int{0, 1, 0, 1, 2, 1, 0, 0}, api.DepthsOf(items)); diff != "" {
 		t.Errorf("depths (-want +got): %s", diff)
+	}
+}
+
+func TestAnExportOfNothingIsAFailure(t *testing.T) {
+	a, _, errs := clitest.New(t)
+	file := filepath.Join(t.TempDir(), "tasks.zip")
+	if code := Run(t.Context(), a, []string{"export", "--all", "-o", file}); code != failure.ExitNotFound || !strings.Contains(errs.String(), "try: roost list") {
+		t.Errorf("got exit code %d: %s, want %d and the advice to look at the list", code, errs, failure.ExitNotFound)
 	}
 }
 

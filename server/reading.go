@@ -405,6 +405,13 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
 		if format != "archive" {
 			return api.Invalid(api.Wrong{Parameter: "also", Detail: "only an archive holds several tasks"})
 		}
+		if also == "*" { // every task that a list has
+			all, _, err := s.service.List(a.Context(), api.TaskFilter{})
+			if err != nil {
+				return s.problemFor(a, err)
+			}
+			also = strings.Join(api.Each(all.Items, func(t api.Summary) string { return t.Source + ":" + t.ID }), ",")
+		}
 		ids = append(ids, strings.Split(also, ",")...)
 	}
 	x, err := s.service.Export(a.Context(), ids, format, a.text["redact"] != "false")

@@ -266,19 +266,18 @@ func placesOf(path string) []string {
 // param is a query parameter of a route. The same table serves the reading of queries and the OpenAPI document.
 type param struct {
 	name  string
-	kind  string // text, names, number, flag, time, dollars, word, words
+	kind  string // text, number, flag, time, dollars, word, words
 	words []string
 	doc   string
 	least int // of a number
 	most  int
 	deflt int
+	room  int // for the value, in bytes; 0 = longest
 }
 
 func newParam(name, kind, doc string) param {
 	p := param{name: name, kind: kind, doc: doc}
 	switch {
-	case kind == "names":
-		p.most = longestNames
 	case strings.Contains(kind, ".."):
 		p.kind = "number"
 		_, _ = fmt.Sscanf(kind, "%d..%d=%d", &p.least, &p.most, &p.deflt) // a test parses every kind
@@ -300,33 +299,23 @@ type values struct {
 }
 
 // paramsFor returns the parameters that a request may give. A client of this process may ask for a list without a
-// limit, and name any number of tasks.
+// limit, and give values of any length.
 func paramsFor(r *http.Request, params []param) []param {
 	if r.RemoteAddr != client.LocalPeer {
 		return params
 	}
 	params = slices.Clone(params)
 	for i := range params {
-		if params[i].name == "limit" || params[i].kind == "names" {
+		params[i].room = math.MaxInt
+		if params[i].name == "limit" {
 			params[i].most = 0
 		}
 	}
 	return params
 }
 
-// Bounds of a parameter, in bytes. The header of a request, which holds all of them, has at most 32 KiB.
-const (
-	longest      = 4096
-	longestNames = 24 << 10
-)
-
-// bound returns how many bytes a value may have.
-func (p param) bound() int {
-	if p.kind == "names" {
-		return cmp.Or(p.most, math.MaxInt)
-	}
-	return longest
-}
+// longest bounds a parameter, in bytes.
+const longest = 4096
 
 // decode reads the query of a request strictly: one problem lists all unknown, repeated and malformed parameters.
 func decode(raw string, params []param, now time.Time) (values, error) {
@@ -349,8 +338,8 @@ func decode(raw string, params []param, now time.Time) (values, error) {
 			wrong = append(wrong, api.Wrong{Parameter: report.Clip(name), Detail: "there is no such parameter" + known(params)})
 		case len(texts) > 1:
 			wrong = append(wrong, api.Wrong{Parameter: name, Detail: "the parameter is given twice"})
-		case len(texts[0]) > params[i].bound():
-			wrong = append(wrong, api.Wrong{Parameter: name, Detail: fmt.Sprintf("the value is longer than %d bytes", params[i].bound())})
+		case len(texts[0]) > cmp.Or(params[i].room, longest):
+			wrong = append(wrong, api.Wrong{Parameter: name, Detail: "the value is longer than 4096 bytes"})
 		default:
 			if why := v.read(params[i], texts[0], now); why != "" {
 				wrong = append(wrong, api.Wrong{Parameter: name, Detail: why})

@@ -294,7 +294,7 @@ func (p param) schema() schema.Object {
 	case "word":
 		return schema.Object{"type": "string", "enum": p.words}
 	}
-	return schema.Object{"type": "string", "maxLength": p.bound()}
+	return schema.Object{"type": "string", "maxLength": longest}
 }
 
 // about describes a route: its summary, and what applies to all routes of its kind.

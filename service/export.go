@@ -236,23 +236,14 @@ type Export struct {
 }
 
 // Export opens tasks to write them in a form: md, html, json, roo (a tar of Roo's files) or archive, which alone holds
-// several tasks; after the first one, the name * is all tasks. With mask, secrets are masked in the forms that people
-// read. The caller closes the export.
+// several tasks. With mask, secrets are masked in the forms that people read. The caller closes the export.
 func (s *Service) Export(ctx context.Context, ids []string, format string, mask bool) (*Export, error) {
 	x := &Export{of: s, format: format, mask: mask, done: api.Exported{Damaged: []api.Damage{}}}
-	seen := map[store.Ref]bool{}
-	for i, id := range ids {
-		refs, err := s.named(ctx, id, i > 0)
-		if err != nil {
-			return nil, err
-		}
-		for _, ref := range refs {
-			if !seen[ref] {
-				seen[ref] = true
-				x.refs = append(x.refs, ref)
-			}
-		}
+	refs, err := s.store.FindAll(ctx, ids)
+	if err != nil {
+		return nil, err
 	}
+	x.refs = api.Distinct(refs, func(r store.Ref) store.Ref { return r })
 	x.Task, x.Name = x.refs[0].ID, export.FileName(x.refs[0].ID)
 	if format == "archive" && s.store.Shared() {
 		return nil, problem(http.StatusConflict, "no_folder", "Tasks in a database cannot be archived",
@@ -270,21 +261,6 @@ func (s *Service) Export(ctx context.Context, ids []string, format string, mask 
 	return x, nil
 }
 
-// named returns the task with a name. all: the name * is all tasks that lists show.
-func (s *Service) named(ctx context.Context, id string, all bool) ([]store.Ref, error) {
-	if id != "*" || !all {
-		ref, err := s.store.Find(ctx, id)
-		return []store.Ref{ref}, err
-	}
-	refs, err := s.store.Refs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list, _, err := s.List(ctx, api.TaskFilter{})
-	listed := api.SetOf(api.Each(list.Items, func(t api.Summary) string { return t.Source + ":" + t.ID }))
-	return slices.DeleteFunc(refs, func(r store.Ref) bool { return !listed[r.Source+":"+r.ID] }), err
-}
-
 // Close closes the export.
 func (x *Export) Close() error {
 	if x.view == nil {
@@ -296,20 +272,19 @@ func (x *Export) Close() error {
 // noneReadable is the problem of an archive for which no task can be read; nil when one can.
 func (x *Export) noneReadable(ctx context.Context) error {
 	var wrong []api.Wrong
+	var p *api.Problem
 	for _, ref := range x.refs {
 		v, err := x.of.store.Read(ctx, ref)
 		if err == nil {
 			return v.Close()
 		}
 		wrong = append(wrong, api.Wrong{Parameter: ref.Source + ":" + ref.ID, Detail: err.Error()})
-		if len(x.refs) == 1 {
-			p := x.of.Problem(ctx, err, ref.ID)
-			p.Errors = wrong
-			return p
-		}
+		p = x.of.Problem(ctx, err, ref.ID)
 	}
-	p := problem(http.StatusUnprocessableEntity, "damaged", "None of the tasks can be read",
-		wrong[0].Parameter+": "+wrong[0].Detail, "roost doctor")
+	if len(x.refs) > 1 {
+		p = problem(http.StatusUnprocessableEntity, "damaged", "None of the tasks can be read",
+			wrong[0].Parameter+": "+wrong[0].Detail, "roost doctor")
+	}
 	p.Errors = wrong
 	return p
 }

@@ -95,12 +95,23 @@ func (s *Store) Find(ctx context.Context, given string) (Ref, error) {
 	return found[0], nil
 }
 
-// FindAll resolves several names; all tasks when there are none.
+// FindAll resolves several names; all tasks when there are none. It looks through the tasks once for the names that have
+// a source and a whole id, and for each other name.
 func (s *Store) FindAll(ctx context.Context, ids []string) ([]Ref, error) {
-	if len(ids) == 0 {
-		return s.Refs(ctx)
+	all, err := s.Refs(ctx)
+	if err != nil || len(ids) == 0 {
+		return all, err
 	}
-	return api.TryEach(ids, func(id string) (Ref, error) { return s.Find(ctx, id) })
+	known := map[string]Ref{}
+	for _, ref := range all {
+		known[ref.Source+":"+ref.ID] = ref
+	}
+	return api.TryEach(ids, func(id string) (Ref, error) {
+		if ref, there := known[id]; there {
+			return ref, s.allowed(ctx, ref, id)
+		}
+		return s.Find(ctx, id)
+	})
 }
 
 // FindWithCopies is Find, with the folders of the task's copies of the same content in other places, as lists show them.

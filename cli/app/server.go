@@ -307,12 +307,12 @@ func BadCursor(err error) bool {
 	return is && p.Code == "bad_cursor"
 }
 
-// ShowList prints a list: with --json in the bytes that the server sent, else by show.
-func ShowList[T any](a *App, list Listed, show func([]T)) error {
-	if a.Flags.JSON {
+// ShowList prints a list, unless reading it failed with err: with --json in the bytes that the server sent, else by show.
+func ShowList[T any](a *App, list Listed, err error, show func([]T)) error {
+	if err == nil && a.Flags.JSON {
 		return a.PrintJSON(api.PageOf(list.Items, list.Next))
 	}
-	items, err := Decoded[T](list.Items)
+	items, err := All[T](list, err)
 	if err != nil {
 		return err
 	}
@@ -320,9 +320,12 @@ func ShowList[T any](a *App, list Listed, show func([]T)) error {
 	return a.Flush()
 }
 
-// Decoded decodes the items of a page.
-func Decoded[T any](items []json.RawMessage) ([]T, error) {
-	return api.TryEach(items, func(raw json.RawMessage) (one T, err error) {
+// All decodes the items of a list that was read, such as the result of Pages.
+func All[T any](list Listed, err error) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return api.TryEach(list.Items, func(raw json.RawMessage) (one T, err error) {
 		err = api.Failed(json.Unmarshal(raw, &one), "read the server's list")
 		return one, err
 	})

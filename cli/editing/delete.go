@@ -165,10 +165,7 @@ func (a *commands) trashCommand() *cobra.Command {
 
 func (a *commands) trashList(ctx context.Context, c *client.Client, _ []string) error {
 	got, err := a.Pages(ctx, c, "/v1/trash", url.Values{}, 0)
-	if err != nil {
-		return err
-	}
-	return app.ShowList(a.App, got, a.showTrash)
+	return app.ShowList(a.App, got, err, a.showTrash)
 }
 
 func (a *commands) showTrash(found []api.DeletedTask) {
@@ -283,11 +280,7 @@ func (a *commands) consent(cmd *cobra.Command, chosen []api.DeletedTask) error {
 func (a *commands) trashed(cmd *cobra.Command, c *client.Client, names []string) (out []api.DeletedTask, err error) {
 	ctx := cmd.Context()
 	if len(names) == 0 {
-		got, err := a.Pages(ctx, c, "/v1/trash", url.Values{}, 0)
-		if err != nil {
-			return nil, err
-		}
-		return app.Decoded[api.DeletedTask](got.Items)
+		return app.All[api.DeletedTask](a.Pages(ctx, c, "/v1/trash", url.Values{}, 0))
 	}
 	for _, name := range names {
 		t, err := client.Get[api.DeletedTask](ctx, c, "/v1/trash/"+url.PathEscape(name), nil)

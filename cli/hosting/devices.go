@@ -44,10 +44,7 @@ func (a *commands) onServer(what string, f func(context.Context, *client.Client,
 
 func (a *commands) listDevices(ctx context.Context, c *client.Client, _ []string) error {
 	got, err := a.Pages(ctx, c, "/v1/devices", url.Values{}, 0)
-	if err != nil {
-		return err
-	}
-	return app.ShowList(a.App, got, a.showDevices)
+	return app.ShowList(a.App, got, err, a.showDevices)
 }
 
 func (a *commands) showDevices(found []api.Device) {

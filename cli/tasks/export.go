@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -81,10 +82,7 @@ func (a *commands) export(ctx context.Context, args []string, f exportFlags) (er
 	// An export keeps a whole task in memory and makes much garbage. Collecting the garbage sooner costs no measurable time
 	// and saves a third of the memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(30))
-	said := "--all"
-	if !f.all {
-		said = args[0]
-	}
+	said := append(slices.Clone(args), "--all")[0]
 	stop := a.StopperWith(ctx, func() {})
 	ctx = stop.Ctx
 	defer func() {
@@ -151,11 +149,10 @@ func (x *exporter) find(ctx context.Context, c *client.Client, ids []string) err
 		return err
 	}
 	if x.flags.all {
-		list, err := x.Pages(ctx, c, "/v1/tasks", url.Values{}, 0)
-		if err != nil {
-			return err
+		tasks, err := app.All[api.Summary](x.Pages(ctx, c, "/v1/tasks", url.Values{}, 0))
+		if err == nil && len(tasks) == 0 {
+			err = failure.NotFound("task_not_found", "export all tasks", "there is none", "roost list")
 		}
-		tasks, err := app.Decoded[api.Summary](list.Items)
 		if err != nil {
 			return err
 		}
@@ -207,7 +204,7 @@ func (x *exporter) each(ctx context.Context, c *client.Client) error {
 		if err != nil {
 			return err
 		}
-		x.done = append(x.done, x.result(&t.Summary, path, report))
+		x.done = append(x.done, x.result(t.ID, t.Source, path, report))
 		pages = append(pages, export.Page{File: filepath.Base(path), Task: t.Summary})
 	}
 	if x.flags.format != "html" || len(x.refs) < 2 || len(pages) == 0 {
@@ -216,7 +213,7 @@ func (x *exporter) each(ctx context.Context, c *client.Client) error {
 	path := filepath.Join(x.folder, "index.html")
 	return export.ToFile(path, func(w io.Writer) error {
 		n, err := export.Index(w, pages, x.options)
-		x.done = append(x.done, x.result(nil, path, api.Exported{Masked: n}))
+		x.done = append(x.done, x.result("", "", path, api.Exported{Masked: n}))
 		return err
 	}, nil)
 }
@@ -256,8 +253,8 @@ func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also [
 
 // failed records a task that cannot be read.
 func (x *exporter) failed(id, source, why string) {
-	e := x.result(nil, "", api.Exported{})
-	e.ID, e.Source, e.Failed = id, source, why
+	e := x.result(id, source, "", api.Exported{})
+	e.Failed = why
 	x.done = append(x.done, e)
 }
 
@@ -283,7 +280,7 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 	}
 	also := api.Each(x.refs[1:], func(t chosen) string { return t.name })
 	if x.flags.all {
-		also = []string{"*"}
+		also = []string{"*"} // their ids may be too long for a request
 	}
 	report, err := x.fetch(ctx, c, x.refs[0], also, func(body io.Reader) error {
 		write := func(w io.Writer) error { return x.copy(w, body) }
@@ -298,7 +295,7 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 			return err
 		})
 	})
-	if p, is := errors.AsType[*client.Problem](err); is && len(p.Errors) > 0 && p.Code != "validation_failed" { // no task can be read
+	if p, is := errors.AsType[*client.Problem](err); is && len(p.Errors) > 0 && p.Code != "validation_failed" { // nothing was written
 		for _, e := range p.Errors {
 			source, id, _ := strings.Cut(e.Parameter, ":")
 			x.failed(id, source, e.Detail)
@@ -311,23 +308,19 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 	for _, f := range report.Failed {
 		x.failed(f.ID, f.Source, f.Problem)
 	}
-	var one *api.Summary
-	if len(x.refs) == 1 {
-		one = &x.refs[0].Summary
+	id, source := x.refs[0].ID, x.refs[0].Source
+	if len(x.refs) > 1 {
+		id, source = "", ""
 	}
-	x.done = append(x.done, x.result(one, path, report))
+	x.done = append(x.done, x.result(id, source, path, report))
 	return nil
 }
 
-func (x *exporter) result(t *api.Summary, path string, report api.Exported) exported {
-	e := exported{
-		Path: path, Masked: report.Masked, Damaged: append([]api.Damage{}, report.Damaged...),
+func (x *exporter) result(id, source, path string, report api.Exported) exported {
+	return exported{
+		ID: id, Source: source, Path: path, Masked: report.Masked, Damaged: append([]api.Damage{}, report.Damaged...),
 		Unread: append([]api.Unread{}, report.Unread...), Skipped: append([]string{}, report.Skipped...),
 	}
-	if t != nil {
-		e.ID, e.Source = t.ID, t.Source
-	}
-	return e
 }
 
 // report prints the numbers of written files and masked values. It fails if a task was not exported completely.
@@ -345,7 +338,7 @@ func (x *exporter) report() error {
 			x.Say("wrote %s", e.Path)
 		}
 		if e.Failed != "" && len(x.refs) > 1 {
-			x.Warn("not exported: " + e.Failed)
+			x.Warn("not exported: " + e.ID + ": " + e.Failed)
 		}
 		for _, gap := range e.Unread {
 			x.Warn(fmt.Sprintf("task %s: message %d of the %s history cannot be read and is left out: %s", e.ID, gap.Number,

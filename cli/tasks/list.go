@@ -64,10 +64,7 @@ func (a *commands) list(cmd *cobra.Command, f api.TaskFilter, group bool) error 
 			return failure.Usage("roost list --cursor "+f.Cursor, "no list in this order gave that cursor",
 				"roost list  # its last line names the next cursor")
 		}
-		if err != nil {
-			return err
-		}
-		return app.ShowList(a.App, got, func(items []api.Summary) { a.showList(cmd, items, got, f, group) })
+		return app.ShowList(a.App, got, err, func(items []api.Summary) { a.showList(cmd, items, got, f, group) })
 	})
 }
 

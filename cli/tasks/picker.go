@@ -357,9 +357,7 @@ func (a *commands) pick(ctx context.Context, purpose string) (id, folder string,
 // newest returns the tasks that the plain picker offers, and how many tasks there are in all.
 func (a *commands) newest(ctx context.Context, c *client.Client) (tasks []api.Summary, found api.Found, err error) {
 	got, err := a.Pages(ctx, c, "/v1/tasks", url.Values{"sort": {"newest"}, "with": {"found"}}, pickable)
-	if err == nil {
-		tasks, err = app.Decoded[api.Summary](got.Items)
-	}
+	tasks, err = app.All[api.Summary](got, err)
 	return tasks, got.Found, err
 }
 

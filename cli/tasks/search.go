@@ -88,9 +88,6 @@ func (a *commands) search(cmd *cobra.Command, q api.SearchQuery) error {
 			return failure.Usage("roost search --cursor "+q.Filter.Cursor, "no search in this order gave that cursor",
 				"roost search QUERY  # its last line names the next one")
 		}
-		if err != nil {
-			return err
-		}
 		for _, note := range got.Found.Notes {
 			a.Warn(note)
 		}
@@ -98,7 +95,7 @@ func (a *commands) search(cmd *cobra.Command, q api.SearchQuery) error {
 		for _, lost := range got.Found.Unread {
 			a.Warn("not looked through: " + lost.File + ": " + lost.Problem)
 		}
-		return app.ShowList(a.App, got, func(hits []api.Hit) {
+		return app.ShowList(a.App, got, err, func(hits []api.Hit) {
 			if len(hits) == 0 {
 				a.noSource(q.Filter.Source, got.Found.Sources)
 			}
@@ -121,7 +118,7 @@ func (a *commands) screenful(ctx context.Context, c *client.Client, query url.Va
 		if err := out.ReadPage(ctx, c, "/v1/search", query); err != nil {
 			return out, err
 		}
-		hits, err := app.Decoded[api.Hit](out.Items[before:])
+		hits, err := app.All[api.Hit](app.Listed{Items: out.Items[before:]}, nil)
 		if err != nil || len(hits) == 0 {
 			return out, err
 		}
