@@ -122,9 +122,9 @@ func TimeOfID(id string) int64 {
 const requestsTried = 3
 
 // Environment sets the folder, mode and model of another tool's task that no index names: its folder from the first
-// request that names one, mode and model from the last.
+// request that names one, mode and model from the last. A fork of such a task counts, until it names a provider.
 func Environment(t *api.Summary, s *task.State) {
-	if s.Adopted == nil && s.Fork == nil || t.Workspace != "" && t.Mode != "" && t.Model != "" {
+	if s.Adopted == nil && (s.Fork == nil || t.Provider != "") || t.Workspace != "" && t.Mode != "" && t.Model != "" {
 		return
 	}
 	var first, last roofmt.Environment
