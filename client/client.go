@@ -142,11 +142,12 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// unsent reports whether a request certainly did not reach a server.
+// unsent reports whether a request certainly did not reach a server that this machine trusts.
 func unsent(err error) bool {
 	var op *net.OpError
 	var dns *net.DNSError
-	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial"
+	var untrusted *tls.CertificateVerificationError
+	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" || errors.As(err, &untrusted)
 }
 
 // local calls a handler as a network would. The handler runs in a goroutine that the body of the answer owns: closing

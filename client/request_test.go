@@ -2,13 +2,17 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
+	logs "log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,5 +209,28 @@ func TestGivesUp(t *testing.T) {
 	})
 	if _, err := c.Task(ctx, "x"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// A certificate that this machine does not trust stays so: the user gets the error at once.
+func TestAnUntrustedCertificateIsNotTriedAgain(t *testing.T) {
+	var calls atomic.Int32
+	srv := httptest.NewUnstartedServer(http.NotFoundHandler())
+	srv.Config.ErrorLog = logs.New(io.Discard, "", 0)
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			calls.Add(1)
+		}
+	}
+	srv.StartTLS()
+	defer srv.Close()
+	c, err := New(srv.URL, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Task(t.Context(), "x")
+	var untrusted *tls.CertificateVerificationError
+	if !errors.As(err, &untrusted) || calls.Load() != 1 {
+		t.Errorf("got %v after %d connections, want an untrusted certificate after one", err, calls.Load())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
@@ -25,7 +26,7 @@ func (a *App) ShortIDs(ctx context.Context, c *client.Client) func(id string) st
 func shortID(names []api.Name, id string) string {
 	for n := shortestID; n < len(id); n++ {
 		end := id[len(id)-n:]
-		if end[0] != '-' && !slices.ContainsFunc(names, func(other api.Name) bool {
+		if end[0] != '-' && utf8.RuneStart(end[0]) && !slices.ContainsFunc(names, func(other api.Name) bool {
 			return other.ID != id && (strings.HasSuffix(other.ID, end) || strings.HasPrefix(other.ID, end))
 		}) {
 			return end
