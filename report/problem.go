@@ -246,6 +246,8 @@ func SetupProblem(err error) *api.Problem {
 			"the id of the deleted task now belongs to another task", "delete that task first")
 	case errors.Is(err, store.ErrLinked):
 		return api.NewProblem(http.StatusForbidden, "path_denied", "The task cannot be changed", "its folder is a link to a place outside of its storage")
+	case errors.Is(err, store.ErrFolderName):
+		return api.NewProblem(http.StatusForbidden, "path_denied", "The task cannot be changed", err.Error(), "roost import FOLDER  # a copy gets an id")
 	case errors.As(err, &provider):
 		p := api.NewProblem(http.StatusBadGateway, "provider_error", "The model was not reached", provider.Error())
 		p.Retryable = provider.Retryable()

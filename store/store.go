@@ -285,10 +285,13 @@ func (s *Store) OwnRef(id string) Ref {
 	return Ref{ID: id, Source: OwnSource, Tool: "roost", Dir: dir, Log: dir, Own: true}
 }
 
-// CheckID returns an error for a task whose folder name cannot become part of a path of ours.
+// ErrFolderName is wrapped by an error about a task whose folder name cannot become part of a path of ours.
+var ErrFolderName = errors.New("its name cannot be a task id of Roost")
+
+// CheckID returns an error that wraps ErrFolderName for a task with such a name.
 func CheckID(r Ref) error {
 	if !api.ValidTaskID(r.ID) {
-		return fmt.Errorf("task folder %s: its name cannot be a task id of Roost; import it under a new one", r.Dir)
+		return fmt.Errorf("task folder %s: %w", r.Dir, ErrFolderName)
 	}
 	return nil
 }
