@@ -47,12 +47,12 @@ func (t *Task) Distrust(ctx context.Context, name, reason string) (blob string, 
 }
 
 // VerifyIndex compares Roo's history index in Roost's own root with the task folders.
-func (s *Store) VerifyIndex() []Mismatch {
+func (s *Store) VerifyIndex(ctx context.Context) []Mismatch {
 	about := func(problem string, stale bool) Mismatch {
 		path := filepath.Join(s.TasksDir(), roofmt.IndexName)
 		return Mismatch{Path: s.TasksDir(), File: path, Problem: problem, Source: "the task folders", Stale: stale}
 	}
-	lacking, orphans, err := s.index.Verify()
+	lacking, orphans, err := s.index.Verify(func(id string) bool { return s.Held(ctx, s.OwnRef(id)) })
 	if err != nil {
 		return []Mismatch{about(err.Error(), false)}
 	}

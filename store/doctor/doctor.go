@@ -276,7 +276,7 @@ func (d *doctor) checkRoot(ctx context.Context, refs []store.Ref, out *api.Check
 		{func() []finding { return d.checkUnlisted(ctx, refs) }, nil},
 		{func() []finding { return d.checkOverlay(ctx) }, func([]finding) error { return trash.FinishPurges(ctx, d.store) }},
 		{
-			func() []finding { return api.Each(d.store.VerifyIndex(), fromMismatch) },
+			func() []finding { return api.Each(d.store.VerifyIndex(ctx), fromMismatch) },
 			func(found []finding) error { return d.store.RebuildIndex(ctx, anyDamaged(found)) },
 		},
 		{d.checkImport, func([]finding) error { return importer.RemoveInterrupted(d.store) }},

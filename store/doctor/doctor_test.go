@@ -322,6 +322,23 @@ func TestCheckBesideAnOwner(t *testing.T) {
 	storetest.Close(t, k)
 }
 
+// The owner of a task writes the entry of Roo's index later than the files of the task.
+func TestCheckOfTheIndexBesideAnOwner(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "root")
+	s := storetest.Open(t, root)
+	storetest.Close(t, storetest.Create(t, s, "done"))
+	k := storetest.Create(t, s, "works")
+	storetest.Write(t, filepath.Join(root, "tasks", "works"), roofmt.ItemName, `{"id":"works","number":2,"ts":2,"task":"words"}`)
+	if r := runDoctor(t, s, doctor.Options{}); len(r.Stale) != 0 {
+		t.Errorf("while a process owns the task: got %s, want nothing stale", problems(r.Stale))
+	}
+	storetest.Close(t, k)
+	storetest.Write(t, filepath.Join(root, "tasks", "done"), roofmt.ItemName, `{"id":"done","number":9,"ts":2,"task":"other words"}`)
+	if r := runDoctor(t, s, doctor.Options{}); !strings.Contains(problems(r.Stale), "1 tasks are not in it") {
+		t.Errorf("without an owner: got %s, want one task that the index lacks", problems(r.Stale))
+	}
+}
+
 func TestCheckOfStrays(t *testing.T) {
 	s, root, cache, _ := newCheckedStore(t)
 	here := t.TempDir()

@@ -248,9 +248,10 @@ func (x *Index) orphan(entry []byte) bool {
 }
 
 // Verify compares the index with the task folders: lacking counts tasks whose entry is missing or differs from their
-// folder, orphans counts entries without a folder. It returns an error for an index that cannot be read. When the
-// folder of tasks cannot be read it returns zeros: the state of the source reports that.
-func (x *Index) Verify() (lacking, orphans int, err error) {
+// folder, orphans counts entries without a folder. An owned task may differ: its owner writes the entry later. Verify
+// returns an error for an index that cannot be read. When the folder of tasks cannot be read it returns zeros: the state of
+// the source reports that.
+func (x *Index) Verify(owned func(id string) bool) (lacking, orphans int, err error) {
 	ids, err := x.folders()
 	if err != nil {
 		return 0, 0, nil //nolint:nilerr // see above
@@ -260,7 +261,7 @@ func (x *Index) Verify() (lacking, orphans int, err error) {
 		return 0, 0, err
 	}
 	for _, item := range x.items(ids) {
-		if have, ok := index.Get(item.id); !ok || !esjson.Equal(have, item.raw) {
+		if have, ok := index.Get(item.id); (!ok || !esjson.Equal(have, item.raw)) && !owned(item.id) {
 			lacking++
 		}
 	}
