@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
@@ -58,10 +57,10 @@ func (s *Store) VerifyIndex(ctx context.Context) []Mismatch {
 	}
 	var out []Mismatch
 	if lacking > 0 {
-		out = append(out, about(strconv.Itoa(lacking)+" tasks are not in it as their folders have them", true))
+		out = append(out, about("it does not match "+api.Plural(lacking, "task folder"), true))
 	}
 	if orphans > 0 {
-		out = append(out, about(strconv.Itoa(orphans)+" of its tasks have no folder", true))
+		out = append(out, about("it has "+api.Plural(orphans, "task")+" without a folder", true))
 	}
 	return out
 }

@@ -133,13 +133,13 @@ func TestCheckFindsAndMends(t *testing.T) {
 		{"no index", func(t *testing.T, s *store.Store) {
 			storetest.Check(t, os.Remove(filepath.Join(s.TasksDir(), roofmt.IndexName)))
 		},
-			"stale", " _index.json: 2 tasks are not in it", doctor.Options{Rebuild: true}, "", false},
+			"stale", " _index.json: it does not match 2 task folders", doctor.Options{Rebuild: true}, "", false},
 		{"an index that is none", func(t *testing.T, s *store.Store) { storetest.Write(t, s.TasksDir(), roofmt.IndexName, "[") },
 			"damaged", " _index.json: reading", doctor.Options{Repair: true}, "", false},
 		{"an index of what is gone", func(t *testing.T, s *store.Store) {
 			text := storetest.Read(t, s.TasksDir(), roofmt.IndexName)
 			storetest.Write(t, s.TasksDir(), roofmt.IndexName, strings.Replace(text, `"entries":[`, `"entries":[{"id":"nowhere","ts":1},`, 1))
-		}, "stale", "1 of its tasks have no folder", doctor.Options{Rebuild: true}, "", false},
+		}, "stale", "it has 1 task without a folder", doctor.Options{Rebuild: true}, "", false},
 		{"the overlay's last line", func(t *testing.T, s *store.Store) {
 			path := filepath.Join(s.OverlayDir(), "journal.jsonl")
 			storetest.Check(t, os.WriteFile(path, []byte(storetest.Read(t, s.OverlayDir(), "journal.jsonl")+`{"seq":`), 0o600))
@@ -334,7 +334,7 @@ func TestCheckOfTheIndexBesideAnOwner(t *testing.T) {
 	}
 	storetest.Close(t, k)
 	storetest.Write(t, filepath.Join(root, "tasks", "done"), roofmt.ItemName, `{"id":"done","number":9,"ts":2,"task":"other words"}`)
-	if r := runDoctor(t, s, doctor.Options{}); !strings.Contains(problems(r.Stale), "1 tasks are not in it") {
+	if r := runDoctor(t, s, doctor.Options{}); !strings.Contains(problems(r.Stale), "it does not match 1 task folder") {
 		t.Errorf("without an owner: got %s, want one task that the index lacks", problems(r.Stale))
 	}
 }
