@@ -358,7 +358,7 @@ func forkedFrom(f *task.Forked) *api.ForkedFrom {
 
 // containsAll reports whether all contains each message of part.
 func containsAll(all, part []*task.Message) bool {
-	if len(part) > len(all) {
+	if n := len(part); n > len(all) || n > 0 && !slices.Contains(all, part[n-1]) { // most branches, without a set of each
 		return false
 	}
 	has := api.SetOf(all)

@@ -24,6 +24,34 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
+// A person who rewinds a task hundreds of times still sees its page at once: the work for the tree of branches grows
+// with their number, not with its square.
+func TestManyBranchesAreListedAtOnce(t *testing.T) {
+	s := storetest.Open(t, t.TempDir())
+	ref := worked(t, s, "mine")
+	k := storetest.Own(t, s, "mine").Task
+	for n := range 20 {
+		storetest.Commit(t, k, task.UI, storetest.UIRow(40+n, "before"))
+	}
+	storetest.Close(t, k)
+	var allocs []float64
+	for n := range 120 {
+		k := storetest.Own(t, s, "mine").Task
+		storetest.Commit(t, k, task.UI, storetest.UIRow(60+n, fmt.Sprint("way ", n)))
+		storetest.Close(t, k)
+		rewind(t, s, ref, history.RewindOptions{To: "#27"})
+		if v := storetest.View(t, s, "mine"); n%60 == 59 {
+			if got := len(history.Branches(v).Items); got != n+2 {
+				t.Fatalf("got %d branches, want the head and %d", got, n+1)
+			}
+			allocs = append(allocs, testing.AllocsPerRun(1, func() { history.Branches(v) }))
+		}
+	}
+	if allocs[1] > 2.5*allocs[0] {
+		t.Errorf("got %.0f allocations for 60 branches and %.0f for 120, want at most 2.5 times as many", allocs[0], allocs[1])
+	}
+}
+
 // worked is a task of our own with three turns, closed.
 func worked(t testing.TB, s *store.Store, id string) store.Ref {
 	t.Helper()
