@@ -88,7 +88,7 @@ func TestDeepArchive(t *testing.T) {
 	must(t, w.Close())
 	must(t, f.Close())
 	r := s.bounded("import", path)
-	if r.code != failure.ExitFailed || !strings.Contains(r.out+r.err, "more than 32 folders deep") {
+	if r.code != failure.ExitFailed || !strings.Contains(r.out+r.err, "more than 256 folders deep") {
 		t.Errorf("exit %d\n%.2000s%.2000s", r.code, r.out, r.err)
 	}
 	if found, _ := filepath.Glob(filepath.Join(s.root, "tasks", "*", "d")); len(found) > 0 {

@@ -329,10 +329,10 @@ type taskTree struct {
 }
 
 const (
-	// maxDepth bounds how many folders deep a file of a task may be, and maxEntries how many files and folders a task
-	// may have. Tasks of Roost and its relatives stay far below both bounds. Each folder of a path costs a lookup for
+	// maxDepth bounds how many folders deep a file of a task may be (each fork of a fork lies one deeper), and maxEntries
+	// how many files and folders a task may have. Tasks stay far below both bounds. Each folder of a path costs a lookup for
 	// each file below it, and each file costs a sync.
-	maxDepth   = 32
+	maxDepth   = 256
 	maxEntries = 1 << 18
 )
 

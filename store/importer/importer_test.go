@@ -353,6 +353,16 @@ func TestImportAForkWhoseBaseGoesOn(t *testing.T) {
 	if found := storetest.Must[api.Checkup](t)(doctor.Check(t.Context(), s, nil, doctor.Options{})); found.OK != 1 {
 		t.Errorf("got %+v, want found.OK = 1", found)
 	}
+	for n := 3; n <= 60; n++ { // each one lies a folder deeper
+		id := fmt.Sprint("fork-", n)
+		_, finish, err := history.Fork(t.Context(), other, storetest.Must[store.Ref](t)(other.Find(t.Context(), from)), history.ForkOptions{ID: id})
+		storetest.Check(t, errors.Join(err, finish(t.Context())))
+		from = id
+	}
+	got := bring(t, s, filepath.Join(other.TasksDir(), from), importer.Options{})
+	if want := api.TaskImported; outcomes(got)[from] != want {
+		t.Errorf("a fork of a fork, 60 times: got %s, %s, want %s", outcomes(got)[from], got.Items[0].Problem, want)
+	}
 }
 
 func TestMapPath(t *testing.T) {
