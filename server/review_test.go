@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -194,8 +196,10 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "?with=", "?with=nothing", "?with=b999999"} {
-		if resp := g.send("GET", g.path("/compare%s", bad), ""); resp.StatusCode != 404 && resp.StatusCode != 422 {
-			t.Errorf("%q: got %s, want 404 or 422", bad, resp.Status)
+		resp := g.send("GET", g.path("/compare%s", bad), "")
+		body, _ := io.ReadAll(resp.Body)
+		if resp.StatusCode != 404 && resp.StatusCode != 422 || bytes.Contains(body, []byte("no task has the id "+g.id)) {
+			t.Errorf("%q: got %s, %s, want 404 or 422 about what with names", bad, resp.Status, body)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (s *Service) Compare(ctx context.Context, id, with string) (out api.Compari
 		}
 		other, err := s.store.FindLatest(ctx, with)
 		if err != nil {
-			return out, err
+			return out, s.Problem(ctx, err, with)
 		}
 		return store.FromView(ctx, s.store, other, func(v *store.View) (api.Comparison, error) {
 			b, err := history.SideOf(v, "")
