@@ -169,7 +169,7 @@ func (l Change) validate() error {
 	for _, t := range slices.Concat(l.Add, l.Remove) {
 		odd := strings.ContainsFunc(t, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == ',' })
 		if t == "" || len(t) > maxTag || odd || !utf8.ValidString(t) || strings.ContainsAny(t[:1], "+-#") {
-			return fmt.Errorf("the tag %q must be 1 to %d bytes without blanks, commas, or +, - or # at its beginning: %w", t, maxTag, ErrInvalid)
+			return fmt.Errorf("the tag %.100q must be 1 to %d bytes without blanks, commas, or +, - or # at its beginning: %w", t, maxTag, ErrInvalid)
 		}
 		if slices.Contains(l.Add, t) && slices.Contains(l.Remove, t) {
 			return fmt.Errorf("the change adds and removes the tag %q: %w", t, ErrInvalid)
