@@ -130,7 +130,10 @@ func (s *Service) Delete(ctx context.Context, id, subtasks string) (api.Deleted,
 	if err != nil {
 		return api.Deleted{}, err
 	}
-	below, err := s.below(ctx, ref)
+	var below []store.Ref
+	if subtasks != KeepSubtasks { // to find them, all tasks are listed
+		below, err = s.below(ctx, ref)
+	}
 	if err != nil {
 		return api.Deleted{}, err
 	}

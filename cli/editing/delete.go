@@ -49,16 +49,11 @@ func (a *commands) delete(cmd *cobra.Command, ids []string, how cascade) error {
 			all = append(all, app.Flat(b, 0).Tasks...)
 		}
 		more := api.Distinct(all, pathOf)[len(chosen):]
-		subtasks := "keep"
-		if !how.keep {
-			with, err := how.decide(cmd, a, chosen, more)
-			if err != nil {
-				return err
-			}
-			if with {
-				subtasks = "delete"
-			}
+		with, err := how.decide(cmd, a, chosen, more)
+		if err != nil {
+			return err
 		}
+		subtasks := map[bool]string{true: "delete", false: "keep"}[with]
 		done, gone := []api.DeletedTask{}, map[string]bool{}
 		for _, t := range chosen {
 			name := t.Source + ":" + t.ID
@@ -116,8 +111,8 @@ type cascade struct {
 
 // decide reports whether subtasks are deleted with their tasks.
 func (c cascade) decide(cmd *cobra.Command, a *commands, tasks, more []api.Summary) (bool, error) {
-	if len(more) == 0 || c.with {
-		return true, nil
+	if len(more) == 0 || c.with || c.keep {
+		return c.with, nil
 	}
 	first := tasks[0].ID
 	what := "delete " + api.Plural(len(tasks), "task")
