@@ -124,3 +124,49 @@ func TestTheReaderGoesOnWhenKeysEnd(t *testing.T) {
 		t.Errorf("got %q, %v, want \"hi\"", line, err)
 	}
 }
+
+// While a program is stopped by Ctrl-Z, its shell sets the mode of the terminal. A key of a provider that is typed after
+// fg must stay hidden, and one key must still answer.
+func TestTheModeOfTheTerminalOutlivesCtrlZ(t *testing.T) {
+	_, tty := pty(t)
+	fd := int(tty.Fd())
+	shells, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		take func() (restore func(), err error)
+		off  uint32
+	}{
+		{"a hidden line", func() (func(), error) { _, restore, err := Silence(tty); return restore, err }, unix.ECHO},
+		{"single keys", func() (func(), error) { return keyMode(tty) }, unix.ECHO | unix.ICANON},
+	} {
+		restore, err := c.take()
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		if err := unix.IoctlSetTermios(fd, unix.TCSETS, shells); err != nil {
+			t.Fatal(c.name, err)
+		}
+		if err := unix.Kill(os.Getpid(), unix.SIGCONT); err != nil {
+			t.Fatal(c.name, err)
+		}
+		on := func() uint32 {
+			mode, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+			if err != nil {
+				t.Fatal(c.name, err)
+			}
+			return mode.Lflag & c.off
+		}
+		for end := time.Now().Add(5 * time.Second); on() != 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Errorf("%s: after fg the terminal's flags %#x are on, want them off", c.name, on())
+				break
+			}
+		}
+		if restore(); on() != c.off {
+			t.Errorf("%s: at the end the flags %#x are on, want %#x", c.name, on(), c.off)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -78,26 +79,38 @@ func Silence(in *os.File) (read func() (string, error), restore func(), err erro
 	return func() (string, error) { return bufio.NewReader(in).ReadString('\n') }, restore, err
 }
 
-// withMode changes the mode of a terminal, until restore is called.
+// withMode changes the mode of a terminal, until restore is called. It does so again when the process continues after
+// Ctrl-Z: the shell has set its own mode.
 func withMode(in io.Reader, change func(*unix.Termios)) (restore func(), err error) {
 	k := terminal(in)
 	if k == nil {
 		return nil, errNoKeys
 	}
 	var before *unix.Termios
+	var mode unix.Termios
+	set := func(fd int) error { return unix.IoctlSetTermios(fd, setMode, &mode) }
 	err = k.control(func(fd int) (err error) {
 		if before, err = unix.IoctlGetTermios(fd, getMode); err != nil {
 			return err
 		}
-		mode := *before
+		mode = *before
 		change(&mode)
 		mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0 // for single keys; the line mode ignores them
-		return unix.IoctlSetTermios(fd, setMode, &mode)
+		return set(fd)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("change the terminal's mode: %w", err)
 	}
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, unix.SIGCONT)
+	go func() {
+		for range continued {
+			_ = k.control(set)
+		}
+	}()
 	return func() {
+		signal.Stop(continued)
+		close(continued)
 		_ = k.control(func(fd int) error { return unix.IoctlSetTermios(fd, setMode, before) }) // a lost terminal has no mode
 	}, nil
 }
