@@ -260,7 +260,9 @@ func TestAGuestChangesOnlyWhatItsProcessWorksOn(t *testing.T) {
 }
 
 // held takes a task with an address in its lock, and hangs on to it.
-func (g *bench) held(address string) string {
+func (g *bench) held(address string) string { return g.holds(address).Ref.ID }
+
+func (g *bench) holds(address string) *store.Task {
 	g.Helper()
 	s := fixture.Must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state"}))
 	s.ReachedAt(func() string { return address })
@@ -272,7 +274,45 @@ func (g *bench) held(address string) string {
 			g.Error(err)
 		}
 	})
-	return owned.Ref.ID
+	return owned
+}
+
+// What a run says elsewhere behind a commit is told behind it, also where its words are here before the commit.
+func TestWordsFromElsewhereFollowTheirCommit(t *testing.T) {
+	t.Parallel()
+	g := newWorkingBench(t)
+	said := make(chan string)
+	owned := g.holds(g.pretender(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" { // whether it lives is asked first
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case text := <-said:
+				fmt.Fprint(w, text)
+			case <-r.Context().Done():
+				return
+			}
+		}
+	}))
+	stream := g.follow("/v1/tasks/" + owned.Ref.ID + "/events")
+	const live = "event: message.delta\ndata: {\"text\":%q}\n\n"
+	said <- fmt.Sprintf(live, "before")
+	if f, _ := stream.next(); !strings.Contains(f.Data, "before") {
+		t.Errorf("got %+v, want the words before the commit", f)
+	}
+	said <- fmt.Sprintf("id: 1.%d-0\nevent: message.added\ndata: {}\n\n", owned.State().Seq+1) + fmt.Sprintf(live, "behind")
+	time.Sleep(100 * time.Millisecond) // the commit is here later than the words
+	if err := owned.CommitSynced(context.Background(), task.Changed{Title: new("renamed")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"renamed", "behind"} {
+		if f, _ := stream.next(); !strings.Contains(f.Data, want) {
+			t.Errorf("got %+v, want %q", f, want)
+		}
+	}
 }
 
 // pretender is something that listens where a process should.

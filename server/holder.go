@@ -19,6 +19,7 @@ import (
 	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/internal/sleep"
 	"github.com/roost-dev/roost/server/peer"
 	"github.com/roost-dev/roost/service"
 )
@@ -222,17 +223,9 @@ func (s *Server) liveOfHolder(ctx context.Context, t service.Task, publish func(
 	defer watch.Wait()
 	defer cancel()
 	watch.Go(func() {
-		tick := time.NewTicker(holderPoll)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return
-			}
-			if now, _, ok := t.Holder(ctx); !ok || now != address {
-				cancel()
-			}
+		defer cancel()
+		for now := address; ok && now == address && sleep.For(ctx, holderPoll); {
+			now, _, ok = t.Holder(ctx)
 		}
 	})
 	one := &http.Transport{DisableKeepAlives: true, DisableCompression: true,
@@ -248,12 +241,15 @@ func (s *Server) liveOfHolder(ctx context.Context, t service.Task, publish func(
 	defer c.Close()
 	stream := client.Request{Path: "/v1/tasks/" + t.ID() + "/events", Header: http.Header{hopHeader: {"1"}}}
 	s.introduce(stream.Header, address)
+	var behind events.Cursor
 	for e, err := range c.Follow(ctx, stream, "") {
-		if err != nil {
+		switch {
+		case err != nil:
 			return
-		}
-		if e.ID == "" && !strings.HasPrefix(e.Type, "stream.") {
-			publish(events.Event{Type: e.Type, Task: t.ID(), Data: e.Data})
+		case e.ID != "" && e.Type != "message.text_saved": // as in engine.Run, streamed text waits for no such commit
+			behind, _ = events.ParseCursor(e.ID)
+		case e.ID == "" && !strings.HasPrefix(e.Type, "stream."):
+			publish(events.Event{Type: e.Type, Task: t.ID(), Behind: behind.Seq, Data: e.Data})
 		}
 	}
 }
