@@ -109,19 +109,11 @@ func (a *commands) printQR(text string) error {
 		begin, end = "\x1b[38;5;231;48;5;16m", "\x1b[m"
 	}
 	light := func(x, y int) bool { return !code.Black(x, y) } // what is outside of the code is light
+	blocks := map[[2]bool]string{{true, true}: "█", {true, false}: "▀", {false, true}: "▄", {}: " "}
 	for y := -quiet; y < code.Size+quiet; y += 2 {
 		fmt.Fprint(a.Out, begin)
 		for x := -quiet; x < code.Size+quiet; x++ {
-			switch upper, lower := light(x, y), light(x, y+1); {
-			case upper && lower:
-				fmt.Fprint(a.Out, "█")
-			case upper:
-				fmt.Fprint(a.Out, "▀")
-			case lower:
-				fmt.Fprint(a.Out, "▄")
-			default:
-				fmt.Fprint(a.Out, " ")
-			}
+			fmt.Fprint(a.Out, blocks[[2]bool{light(x, y), light(x, y+1)}])
 		}
 		fmt.Fprintln(a.Out, end)
 	}
