@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -27,7 +26,12 @@ const maxTimes = 100_000
 
 // Parse reads a script. It is strict: an unknown key, a wrong type or a turn that
 // both fails and replies is an error that wraps ErrScript and names the line.
-func Parse(src []byte) (*Script, error) {
+func Parse(src []byte) (s *Script, err error) {
+	defer func() {
+		if r := recover(); r != nil { // a defect of the YAML library must not end the program
+			s, err = nil, fmt.Errorf("%w: it cannot be read as YAML: %v", ErrScript, r)
+		}
+	}()
 	if strings.ContainsRune(string(src), 0) {
 		return nil, fmt.Errorf("%w: it holds a NUL byte", ErrScript)
 	}
@@ -35,15 +39,14 @@ func Parse(src []byte) (*Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	dec := yaml.NewDecoder(strings.NewReader(string(src)), yaml.Strict(), yaml.UseOrderedMap())
 	var turns []*turn
-	if err := dec.Decode(&turns); err != nil && !errors.Is(err, io.EOF) {
+	if err := yaml.UnmarshalWithOptions(src, &turns, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
 		return nil, wrap(err)
 	}
 	if len(turns) != len(lines) {
 		return nil, fmt.Errorf("%w: it has %d turns, but the parser read %d", ErrScript, len(lines), len(turns))
 	}
-	s := &Script{}
+	s = &Script{}
 	groups := &s.groups
 	var g group
 	for i, t := range turns {

@@ -277,6 +277,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(sample)
 	f.Add("- &a {text: x}\n- *a\n")
 	f.Add("- tools: [{name: a, input: {1: 2, ? [a] : b}}]")
+	f.Add("- tools:  !!!!!:name: a, input:\x16{1:")
 	f.Fuzz(func(t *testing.T, src string) {
 		s, err := script.Parse([]byte(src))
 		if err != nil {
