@@ -82,7 +82,7 @@ func (a *commands) attach(ctx context.Context, c *client.Client, id string, ask 
 			failure.ShellWord(r.Task))
 		return nil
 	}
-	return a.watchOn(ctx, c, fromStart(r, ask))
+	return a.watchOn(ctx, c, fromStart(r, ask, false))
 }
 
 func (a *commands) cancelCommand() *cobra.Command {

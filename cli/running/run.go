@@ -144,11 +144,13 @@ func (a *commands) begin(cmd *cobra.Command, r *app.RunFlags, request func(*clie
 // this process; for a run of another process, it only ends the following.
 func (a *commands) run(ctx context.Context, c *client.Client, near bool, req app.Request) error {
 	w := watched{task: req.Task, after: "0", ask: !req.Unattended, leave: req.Unattended, fresh: req.Task == ""}
+	var before api.Run // of the task, which may work already; none if it never ran
 	var err error
 	if req.Task != "" {
 		if w.after, err = c.Mark(ctx, req.Task); err != nil {
 			return err
 		}
+		before, _ = newestRun(ctx, c, req.Task)
 	}
 	tell := func() {} // of a run on a server, Ctrl-C only ends the following
 	if near {
@@ -173,19 +175,13 @@ func (a *commands) run(ctx context.Context, c *client.Client, near bool, req app
 		return a.concluded(a.followRun(ctx, c, own, watched{ask: !req.Unattended}, stop))
 	}
 	undo()
-	w.task, w.run = run.Task, run.ID
-	if req.Task == "" {
-		return a.watchOn(ctx, c, w)
-	}
-	// Words to a task whose subtask waits for an answer go to the subtask: its run continues, and then that of the task.
-	switch r, err := newestRun(ctx, c, req.Task); {
-	case err != nil:
-		return err
-	case r.Task != run.Task && r.State == "running":
-		w.task, w.run = r.Task, r.ID
-	case r.Task != run.Task:
-		w = fromStart(run, w.ask)
-		w.leave = req.Unattended
+	switch w.task, w.run = run.Task, run.ID; {
+	case before.ID == "" || before.Task == run.Task:
+	case before.State == "running":
+		// The subtask, which waited for an answer, took the words: its run continues, and then that of the task.
+		w.task, w.run = before.Task, before.ID
+	default:
+		w = fromStart(run, w.ask, w.leave)
 	}
 	return a.watchOn(ctx, c, w)
 }
@@ -262,9 +258,7 @@ func (a *commands) join(ctx context.Context, c *client.Client, req app.Request, 
 		a.Warn("mode, model, limits and approvals of a run that works already stay as they are")
 	}
 	if req.Message == nil || strings.TrimSpace(req.Message.Text) == "" && len(req.Message.Images) == 0 {
-		w := fromStart(r, !req.Unattended)
-		w.leave = req.Unattended
-		return a.watchOn(ctx, c, w)
+		return a.watchOn(ctx, c, fromStart(r, !req.Unattended, req.Unattended))
 	}
 	from, err := c.Mark(ctx, r.Task)
 	if err != nil {

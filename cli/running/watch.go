@@ -565,8 +565,8 @@ func (q *asking) end() {
 }
 
 // fromStart follows a run from its start. Events that led to the run may have the time of the run's start.
-func fromStart(r api.Run, ask bool) watched {
-	w := watched{task: r.Task, run: r.ID, after: "0", ask: ask, fresh: true}
+func fromStart(r api.Run, ask, leave bool) watched {
+	w := watched{task: r.Task, run: r.ID, after: "0", ask: ask, leave: leave, fresh: true}
 	if r.StartedAt != nil {
 		w.since = *r.StartedAt
 	}
