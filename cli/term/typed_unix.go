@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -103,14 +104,16 @@ func withMode(in io.Reader, change func(*unix.Termios)) (restore func(), err err
 	}
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, unix.SIGCONT)
-	go func() {
+	var again sync.WaitGroup
+	again.Go(func() {
 		for range continued {
 			_ = k.control(set)
 		}
-	}()
+	})
 	return func() {
 		signal.Stop(continued)
 		close(continued)
+		again.Wait()                                                                           // else a late signal would change the mode after this
 		_ = k.control(func(fd int) error { return unix.IoctlSetTermios(fd, setMode, before) }) // a lost terminal has no mode
 	}, nil
 }
