@@ -31,7 +31,7 @@ func TestOutputThatCannotBePrintedIsAFailure(t *testing.T) {
 	}
 }
 
-// What is said about a result is not said when nobody got the result.
+// A command whose result cannot be printed prints no remarks about the result.
 func TestNoHintFollowsAResultThatWasNotPrinted(t *testing.T) {
 	t.Parallel()
 	a, _, errs := clitest.New(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/roost-dev/roost/internal/testing/llmtest"
 )
 
-// Another tool's task goes on with the model and the mode that its histories name, where the provider has the model and
-// there is such a mode. Where not, the change is told before the first request.
+// A run continues another tool's task with the model and the mode that its histories name, if both exist here. Otherwise
+// the run shows the change before the first request.
 func TestAnotherToolsTaskKeepsItsModelAndMode(t *testing.T) {
 	const gone = "the task's mode boomerang-mode does not exist any more: it continues in mode architect"
 	for _, c := range []struct{ name, slug, named, given, asked, mode, told string }{

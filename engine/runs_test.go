@@ -367,7 +367,7 @@ func TestRecoveryHasABound(t *testing.T) {
 	}
 }
 
-// A run that stopped does not continue by itself after the user rewound its task: what it was about is gone.
+// Recover does not continue a run whose task the user rewound: the rewind removed what the run worked on.
 func TestRecoveryLeavesRewoundTasks(t *testing.T) {
 	b := newLimitedBench(t, engine.Options{})
 	asks, stuck := b.submit(b.ask(asksWhich)), b.submit(b.ask(waitsForGo))

@@ -167,7 +167,7 @@ func TestWordsAndCancelReachAnotherProcess(t *testing.T) {
 	x.ended(run, "cancelled")
 }
 
-// What a run says elsewhere is heard here, too, and what is durable comes in the same bytes.
+// A server sends the live words of another process's run, too, and the durable events in the same bytes.
 func TestARunElsewhereIsHeardHere(t *testing.T) {
 	t.Parallel()
 	g := newWorkingBench(t)
@@ -277,7 +277,7 @@ func (g *bench) holds(address string) *store.Task {
 	return owned
 }
 
-// What a run says elsewhere behind a commit is told behind it, also where its words are here before the commit.
+// A server sends live words of another process's run after the commit that came before them, even if the words arrive first.
 func TestWordsFromElsewhereFollowTheirCommit(t *testing.T) {
 	t.Parallel()
 	g := newWorkingBench(t)
