@@ -98,9 +98,12 @@ func (s *Store) Find(ctx context.Context, given string) (Ref, error) {
 // FindAll resolves several names; all tasks when there are none. It looks through the tasks once for the names that have
 // a source and a whole id, and for each other name.
 func (s *Store) FindAll(ctx context.Context, ids []string) ([]Ref, error) {
-	all, err := s.Refs(ctx)
-	if err != nil || len(ids) == 0 {
-		return all, err
+	if len(ids) == 0 {
+		return s.Refs(ctx)
+	}
+	all, _, err := s.refsAndSources(ctx) // Refs would open all tasks for a caller who may find only some
+	if err != nil {
+		return nil, err
 	}
 	known := map[string]Ref{}
 	for _, ref := range all {
