@@ -26,6 +26,16 @@ func Shorten(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }
 
+// ShellWord quotes a word of a command that a person copies, so that a shell reads it as one word: a folder of another
+// tool, and so its task, can have any name.
+func ShellWord(word string) string {
+	if source, id, ok := strings.Cut(word, ":"); ok && ValidTaskID(source) && ValidTaskID(id) ||
+		ValidTaskID(strings.Replace(word, "~", "-", 1)) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
 // Plural writes a number of things: "1 task", "2 tasks".
 func Plural(n int, what string) string {
 	if n != 1 {

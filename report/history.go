@@ -162,7 +162,7 @@ func RunOf(r engine.RunInfo) api.Run {
 		Lost:     r.State == "interrupted" && !r.Rewound && (r.Outcome == "" || r.Outcome == "interrupted" && r.Code == "") && r.Ref.InDatabase(),
 		QueuedAt: api.Date(r.Queued), StartedAt: api.Date(r.Started), EndedAt: api.Date(r.Ended),
 		Mode: r.Settings.Mode, Provider: r.Settings.Provider, Model: r.Settings.Model, Limits: LimitsOf(r.Settings.Limits),
-		Resume: "roost resume " + r.Ref.ID,
+		Resume: "roost resume " + api.ShellWord(r.Ref.ID),
 	}
 	if !r.CostUnknown {
 		out.Cost = new(money.USD(r.OwnCostMicros))

@@ -53,7 +53,7 @@ func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.
 	case known != nil:
 		return known
 	case errors.As(err, &trashed):
-		return api.NewProblem(http.StatusNotFound, "task_not_found", "No such task", trashed.Error(), "roost trash restore "+trashed.Name)
+		return api.NewProblem(http.StatusNotFound, "task_not_found", "No such task", trashed.Error(), "roost trash restore "+api.ShellWord(trashed.Name))
 	case errors.As(err, &ambiguous):
 		p := api.NewProblem(http.StatusConflict, "ambiguous_id", "The id fits more than one task",
 			fmt.Sprintf("%q fits %d tasks", Clip(ambiguous.Given), len(ambiguous.Candidates)))
@@ -349,18 +349,18 @@ func UndoProblem(err error, o actions.Options, d api.TaskActions) error {
 		since *checkpoints.ChangedSinceError
 	)
 	id := cmp.Or(d.Name, d.Task.ID)
-	at := "/v1/tasks/" + id
+	at, word := "/v1/tasks/"+url.PathEscape(id), api.ShellWord(id)
 	p := api.NewProblem(http.StatusConflict, "", "", err.Error()).About(d.Task.ID)
 	switch {
 	case errors.As(err, &went):
 		p.Code, p.Title = "went_on", "The task was continued since"
 		p.Suggestions = []string{"POST " + at + `/forks {"branch":"` + went.Branch + `"}`, "GET " + at + "/branches",
-			"roost fork " + id + " --branch " + went.Branch, "roost show " + id + " --branches",
-			"roost resume " + id + " --branch " + went.Branch}
+			"roost fork " + word + " --branch " + went.Branch, "roost show " + word + " --branches",
+			"roost resume " + word + " --branch " + went.Branch}
 	case errors.As(err, &since):
 		p.Code, p.Title = "changed_since", "The task changed a file again since"
 		p.Suggestions = []string{fmt.Sprintf(`POST %s/checkpoints/c%d/restore {"dry_run":true}`, at, since.Safety),
-			fmt.Sprintf("roost checkpoint restore %s c%d --dry-run", id, since.Safety)}
+			fmt.Sprintf("roost checkpoint restore %s c%d --dry-run", word, since.Safety)}
 	case errors.Is(err, actions.ErrNothing):
 		p.Status, p.Code, p.Title, p.Detail = http.StatusNotFound, "nothing_to_undo", "There is nothing to take back",
 			"nothing that was done to it can be taken back"
@@ -370,11 +370,11 @@ func UndoProblem(err error, o actions.Options, d api.TaskActions) error {
 		}
 	case errors.As(err, &other):
 		p.Code, p.Title, p.Retryable = "changed_meanwhile", "Another action came first", true
-		p.Detail, p.Suggestions = "nothing was changed: "+other.Error(), []string{"GET " + at + "/undo", "roost undo --list " + id}
+		p.Detail, p.Suggestions = "nothing was changed: "+other.Error(), []string{"GET " + at + "/undo", "roost undo --list " + word}
 	case errors.Is(err, trash.ErrTaken):
 		p.Code, p.Title, p.Detail = "task_exists", "Another task has its place",
 			"another task has that id now; both stay as they are"
-		p.Suggestions = []string{"roost delete " + d.Task.ID + " && roost trash restore " + d.QualifiedName()}
+		p.Suggestions = []string{"roost delete " + api.ShellWord(d.Task.ID) + " && roost trash restore " + api.ShellWord(d.QualifiedName())}
 	default:
 		return err
 	}
@@ -396,7 +396,7 @@ func ConflictProblem(r api.RestoreResult) *api.Problem {
 	}
 	return api.NewProblem(http.StatusConflict, "checkpoint_conflict", "Every file changed since and was kept",
 		strings.Join(names, ", ")+": "+why+", so the restore left it as it is", `{"on_conflict":"merge"}`, `{"on_conflict":"overwrite"}`,
-		"roost checkpoint restore "+r.ID+" "+r.To.Name()+" --on-conflict merge  # or overwrite").About(r.ID)
+		"roost checkpoint restore "+api.ShellWord(r.ID)+" "+r.To.Name()+" --on-conflict merge  # or overwrite").About(r.ID)
 }
 
 // MovedProblem refuses a change of a task that has changed since the state that If-Match names.
@@ -467,13 +467,13 @@ func LocalProblem(err error) *api.Problem {
 	)
 	switch {
 	case errors.As(err, &trashed):
-		return api.NewProblem(http.StatusNotFound, "task_not_found", "find the task", trashed.Error(), "roost trash restore "+trashed.Name)
+		return api.NewProblem(http.StatusNotFound, "task_not_found", "find the task", trashed.Error(), "roost trash restore "+api.ShellWord(trashed.Name))
 	case errors.As(err, &ambiguous):
 		p := api.NewProblem(0, "ambiguous_id", "find task "+ambiguous.Given,
 			fmt.Sprintf("%q fits %d tasks", ambiguous.Given, len(ambiguous.Candidates)), "roost show SOURCE:ID")
 		p.Candidates = candidates(ambiguous)
 		if names := ambiguous.Names(); len(names) > 0 {
-			p.Suggestions = append([]string{"roost show " + names[0]}, names...)
+			p.Suggestions = append([]string{"roost show " + api.ShellWord(names[0])}, names...)
 		}
 		return p
 	case errors.Is(err, store.ErrNotFound):

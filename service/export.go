@@ -211,7 +211,7 @@ func (s *Service) Commits(ctx context.Context, id string, span Span) (api.Commit
 		all, err := report.CommitsOf(ctx, v)
 		if errors.Is(err, journal.ErrNotFound) {
 			return api.Commits{}, problem(http.StatusNotFound, "no_journal", "The task has no journal",
-				"no program that keeps a journal has changed the task", "roost show "+v.Ref.ID+" --ui")
+				"no program that keeps a journal has changed the task", "roost show "+api.ShellWord(v.Ref.ID)+" --ui")
 		}
 		if err != nil {
 			return api.Commits{}, err

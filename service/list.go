@@ -230,7 +230,7 @@ func (s *Service) KnownFiles(ctx context.Context, id, dir string, path *string) 
 
 func noWorkspace(id, why string) *api.Problem {
 	return problem(http.StatusUnprocessableEntity, "workspace_missing", "The task's workspace cannot be opened", why,
-		"POST /v1/tasks/"+id+"/runs, with \"workspace\", the folder where the workspace is now", "roost files "+id+" -C DIR")
+		"POST /v1/tasks/"+id+"/runs, with \"workspace\", the folder where the workspace is now", "roost files "+api.ShellWord(id)+" -C DIR")
 }
 
 // openWorkspace opens the folder of a task, or dir in its place; nil, with the reason, when it cannot be opened.
@@ -274,7 +274,7 @@ func ofFile(records []task.FileRecord, w *workspace.Workspace, path string) []ta
 func (s *Service) Context(ctx context.Context, id, workspace string) (api.ContextUse, error) {
 	if s.engine == nil {
 		return api.ContextUse{}, problem(http.StatusServiceUnavailable, "read_only", "This server runs no tasks",
-			"only a server that runs tasks can compute the next request", "roost show "+id+" --context")
+			"only a server that runs tasks can compute the next request", "roost show "+api.ShellWord(id)+" --context")
 	}
 	ref, err := s.store.Find(ctx, id)
 	if err = cmp.Or(err, mayName(ctx, workspace)); err != nil {

@@ -206,7 +206,7 @@ func (r Restart) refuses(ref store.Ref, sum api.Summary, runs []engine.RunInfo, 
 	}
 	if made := sum.Origin == "api" || sum.Origin == "web"; r.OwnOnly && !(ref.Own && made) {
 		return problem(http.StatusForbidden, "restart_denied", "That task was not made here",
-			"the setting restart.cross_context allows restarts only of tasks that were made over the API", "roost resume "+ref.ID,
+			"the setting restart.cross_context allows restarts only of tasks that were made over the API", "roost resume "+api.ShellWord(ref.ID),
 			"roost config set restart.cross_context true").About(ref.ID)
 	}
 	in := 0
@@ -221,13 +221,13 @@ func (r Restart) refuses(ref store.Ref, sum api.Summary, runs []engine.RunInfo, 
 	}
 	return problem(http.StatusConflict, "too_many_restarts", "The task was restarted too often",
 		fmt.Sprintf("its last %d restarts ended before the model replied; the setting restart.max_attempts allows %d", in, r.MaxAttempts),
-		"roost show "+ref.ID, "roost resume "+ref.ID+"  # is not bounded",
+		"roost show "+api.ShellWord(ref.ID), "roost resume "+api.ShellWord(ref.ID)+"  # is not bounded",
 		"roost config set restart.max_attempts "+strconv.Itoa(r.MaxAttempts+3)).About(ref.ID)
 }
 
 func restartsOff(id string) *api.Problem {
 	return problem(http.StatusForbidden, "restart_disabled", "Tasks are not restarted here",
-		"the setting restart.enabled is false", "roost resume "+id, "roost config set restart.enabled true").About(id)
+		"the setting restart.enabled is false", "roost resume "+api.ShellWord(id), "roost config set restart.enabled true").About(id)
 }
 
 // restarts finds and reads the task to continue, and refuses a task that may not continue. It changes nothing.
@@ -249,7 +249,7 @@ func (s *Service) restarts(caller context.Context, c Call, given string, r *engi
 	if len(sum.Damaged) > 0 {
 		d := sum.Damaged[0]
 		return problem(http.StatusUnprocessableEntity, "history_corrupt", "Task data is damaged", d.File+": "+d.Problem,
-			"roost doctor "+ref.ID, "roost doctor --repair "+ref.ID, "roost resume "+ref.ID+"  # continues with what is whole").About(ref.ID)
+			"roost doctor "+api.ShellWord(ref.ID), "roost doctor --repair "+api.ShellWord(ref.ID), "roost resume "+api.ShellWord(ref.ID)+"  # continues with what is whole").About(ref.ID)
 	}
 	r.Task, r.RunID = ref.Source+":"+ref.ID, c.runFor(ref.ID)
 	runs, err := s.engine.RunsOf(ctx, r.Task)

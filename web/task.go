@@ -74,7 +74,7 @@ func (d taskData) at(number int) string { return messageLink(d.Self(), api.UI, n
 func (d taskData) API() string { return "/v1/tasks/" + url.PathEscape(refOf(d.Task)) }
 
 // Resume returns the command that continues the task.
-func (d taskData) Resume() string { return "roost resume " + refOf(d.Task) }
+func (d taskData) Resume() string { return "roost resume " + api.ShellWord(refOf(d.Task)) }
 
 // viewOf returns which history is shown, and how.
 func viewOf(q url.Values) (name string, o service.LinesOptions) {

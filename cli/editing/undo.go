@@ -226,24 +226,24 @@ func (a *commands) rewindCommand() *cobra.Command {
 		if fl.Changed("delete") {
 			if fl.Changed("to") || fl.Changed("edit") || fl.Changed("keep-target") {
 				return failure.Usage("roost rewind --delete", "--delete removes one message, and excludes any other change",
-					"roost rewind "+args[0]+" --delete '"+remove+"'")
+					"roost rewind "+api.ShellWord(args[0])+" --delete "+api.ShellWord(remove))
 			}
 			o.To, o.Delete = remove, true
 		}
 		if fl.Changed("edit") && (strings.TrimSpace(o.Edit) == "" || !fl.Changed("to") || o.KeepTarget) {
 			return failure.Usage("roost rewind --edit", "--edit needs the message to replace (--to) and the new words",
-				"roost rewind "+args[0]+" --to '#12' --edit \"new words\"")
+				"roost rewind "+api.ShellWord(args[0])+" --to '#12' --edit \"new words\"")
 		}
 		for _, name := range []string{"on-conflict", "yes"} {
 			if fl.Changed(name) && !o.Files {
 				return failure.Usage("roost rewind --"+name, "the flag is for putting files back, and needs --files",
-					"roost rewind "+args[0]+" --files --"+name)
+					"roost rewind "+api.ShellWord(args[0])+" --files --"+name)
 			}
 		}
 		if o.Files && o.Delete {
 			return failure.Usage("roost rewind --delete --files",
 				"files can only return to an earlier moment, and removing one message names no moment",
-				"roost rewind "+args[0]+" --to MESSAGE --files")
+				"roost rewind "+api.ShellWord(args[0])+" --to MESSAGE --files")
 		}
 		return a.rewind(cmd.Context(), args[0], o, yes)
 	})

@@ -250,7 +250,7 @@ func failureOfProblem(p *client.Problem) *Failure {
 		}
 	}
 	if p.Code == "ambiguous_id" && len(p.Candidates) > 0 {
-		f.What, f.Try = "find the task", "roost show "+p.Candidates[0].Name
+		f.What, f.Try = "find the task", "roost show "+api.ShellWord(p.Candidates[0].Name)
 	}
 	if f.Try == "" && slices.ContainsFunc(p.Errors, func(e api.Wrong) bool { return e.Parameter == "/workspace" }) {
 		f.Try = nameFolder
@@ -259,7 +259,7 @@ func failureOfProblem(p *client.Problem) *Failure {
 		f.What, f.Why = what, why
 	}
 	f.Try = cmp.Or(f.Try, nothing)
-	resume := "roost resume " + p.Task
+	resume := "roost resume " + api.ShellWord(p.Task)
 	switch p.Code { // problems of a run, in the words of a command line
 	case "disk_full":
 		f.Try = "df -h  # make room where the tasks are, then do it again"
@@ -373,7 +373,7 @@ func (f *Failure) place(err error) {
 // OfOutcome returns the failure for a run's outcome; nil when the run completed. stopped is the exit code of the
 // signal that stopped the run, 0 = no signal did.
 func OfOutcome(task string, o engine.Outcome, stopped int) *Failure {
-	resume := "roost resume " + task
+	resume := "roost resume " + api.ShellWord(task)
 	f := &Failure{Exit: ExitFailed, Code: "run_failed", Task: task, What: "the run of task " + task + " failed", Why: o.Reason, Try: resume}
 	if f.Why == "" && o.Err != nil {
 		f.Why = o.Err.Error()

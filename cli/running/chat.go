@@ -142,14 +142,14 @@ func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine,
 	})
 	id, working := s.Task(), s.Working()
 	s.Close()
-	if id != "" {
+	if word := api.ShellWord(id); id != "" {
 		switch {
 		case working && e == nil:
-			a.Say("the run continues at the server; follow it: roost chat %s", id)
+			a.Say("the run continues at the server; follow it: roost chat %s", word)
 		case working:
-			a.Say("the run is stopped, and all is saved; go on: roost chat %s, or roost resume %s", id, id)
+			a.Say("the run is stopped, and all is saved; go on: roost chat %s, or roost resume %s", word, word)
 		default:
-			a.Say("all is saved; go on: roost chat %s, or roost resume %s", id, id)
+			a.Say("all is saved; go on: roost chat %s, or roost resume %s", word, word)
 		}
 	}
 	var waiting *chat.WaitingError
@@ -157,11 +157,11 @@ func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine,
 	switch {
 	case stop.Exit() != 0:
 		return failure.New(stop.Exit(), "cancelled", "the chat was stopped", "a signal stopped it; all is saved",
-			"roost chat "+id).OfTask(id)
+			"roost chat "+api.ShellWord(id)).OfTask(id)
 	case errors.As(err, &waiting):
 		return failure.New(failure.ExitInput, "input_needed", "the run of task "+id+" waits for an answer",
 			"there is no terminal to ask on, and the next input line is not an answer to it",
-			"roost answer "+id+` "your answer"  # in the chat: /answer WORDS`).OfTask(id)
+			"roost answer "+api.ShellWord(id)+` "your answer"  # in the chat: /answer WORDS`).OfTask(id)
 	case errors.As(err, &line):
 		return failureOfLine(line, id)
 	case err != nil:

@@ -121,7 +121,7 @@ func (w *Watcher) close(o engine.Outcome) {
 	}
 	w.shown.Top.Line(style, text)
 	if w.failure(o) == nil { // a failure names what to do itself
-		w.shown.Top.Line(view.Dim, "resume: roost resume "+w.short)
+		w.shown.Top.Line(view.Dim, "resume: roost resume "+api.ShellWord(w.short))
 	}
 }
 

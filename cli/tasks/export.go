@@ -89,7 +89,7 @@ func (a *commands) export(ctx context.Context, args []string, f exportFlags) (er
 		stop.Undo()
 		if stop.Exit() != 0 && errors.Is(err, context.Canceled) {
 			err = failure.New(stop.Exit(), "cancelled", "export "+strings.Join(args, " "),
-				"it was interrupted; what was not finished is removed", "roost export "+said)
+				"it was interrupted; what was not finished is removed", "roost export "+api.ShellWord(said))
 		}
 	}()
 	x := exporter{commands: a, ctx: ctx, flags: f}
@@ -371,7 +371,7 @@ func (x *exporter) report() error {
 func (x *exporter) unwhole(broken []exported) error {
 	first := broken[0]
 	f := failure.New(failure.ExitDamaged, "damaged", "export "+first.ID+" as a whole",
-		"the readable part was written; the task is unchanged", "roost doctor "+first.ID)
+		"the readable part was written; the task is unchanged", "roost doctor "+api.ShellWord(first.ID))
 	if f.Task = first.ID; f.Task == "" {
 		f.What, f.Try = "export the tasks as a whole", "roost doctor"
 	}
@@ -422,7 +422,7 @@ func untar(in io.Reader, dir string) error {
 // aim decides, before it reads anything, where to write: to one file, into a folder, or to stdout.
 func (x *exporter) aim() error {
 	f, many := x.flags, len(x.refs) > 1
-	name, first := "roost export --format "+f.format, x.refs[0].ID
+	name, first := "roost export --format "+f.format, api.ShellWord(x.refs[0].ID)
 	switch {
 	case f.output == "":
 		return failure.Usage(name+" -o", "the file name is empty", name+" -o FILE "+first)

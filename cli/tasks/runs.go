@@ -32,7 +32,7 @@ func (a *commands) runsCommand() *cobra.Command {
 		if len(args) > 0 {
 			path = app.PathOf(args[0], "runs")
 			if state != "" || cmd.Flags().Changed("cursor") || cmd.Flags().Changed("limit") {
-				return failure.Usage("roost runs ID", "--state, --limit and --cursor are for the runs of all tasks", "roost runs "+args[0])
+				return failure.Usage("roost runs ID", "--state, --limit and --cursor are for the runs of all tasks", "roost runs "+api.ShellWord(args[0]))
 			}
 		} else {
 			query.Set("limit", strconv.Itoa(limit))
@@ -75,7 +75,7 @@ func (a *commands) showRuns(p api.Page[api.Run], more string, short func(string)
 		case r.State == "queued" && r.Position > 0:
 			note = fmt.Sprintf("number %d in the queue", r.Position)
 		case r.Question != "":
-			note = "waits for an answer: roost answer " + short(r.Task)
+			note = "waits for an answer: roost answer " + api.ShellWord(short(r.Task))
 		case r.Reason != "":
 			note = display.Cut(display.OneLine(r.Reason), 60)
 		}

@@ -194,7 +194,7 @@ func nearer(snippet string, terms []string, room int) string {
 
 // openHit returns the command that shows a task at a hit.
 func openHit(h api.Hit, names map[string]string, text string) string {
-	line := "roost show " + display.OneLine(names[app.KeyOf(h.Task)])
+	line := "roost show " + api.ShellWord(display.OneLine(names[app.KeyOf(h.Task)]))
 	if h.History == api.API {
 		line += " --api"
 	}

@@ -48,7 +48,7 @@ func (a *commands) showCommand() *cobra.Command {
 	cmd := help.Command("show", func(cmd *cobra.Command, args []string) error {
 		if f.dir != "" && !f.context {
 			return failure.Usage("roost show -C", "the folder is for a request, so the flag needs --context",
-				"roost show "+args[0]+" --context -C DIR")
+				"roost show "+api.ShellWord(args[0])+" --context -C DIR")
 		}
 		f.dir = a.GivenFolder(f.dir)
 		if err := failure.OneOf(cmd, "at", "before", "tail", "all"); err != nil && (f.at > 0 || f.all) {
@@ -300,7 +300,7 @@ func readWindow(doc []byte) (w elements, err error) {
 // warnOfDamage warns of damage to a task whose history is shown without the lines about the task.
 func (a *commands) warnOfDamage(t api.Summary) {
 	if len(t.Damaged) > 0 {
-		a.Warn(fmt.Sprintf("the task is damaged (details: roost doctor %s): %s", t.ID, t.Damaged[0].Text()))
+		a.Warn(fmt.Sprintf("the task is damaged (details: roost doctor %s): %s", api.ShellWord(t.ID), t.Damaged[0].Text()))
 	}
 }
 

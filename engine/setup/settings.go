@@ -130,7 +130,7 @@ var ErrNoWorkspace = &Error{"open the task's workspace", "the task does not reco
 // user decides: anybody may have written the message.
 func NoWorkspace(id, named string) error {
 	e := *ErrNoWorkspace
-	e.Try = "roost resume " + id + " -C DIR"
+	e.Try = "roost resume " + api.ShellWord(id) + " -C DIR"
 	if named != "" {
 		e.Why += "; its messages name " + named
 	}
