@@ -29,8 +29,8 @@ func Shorten(text string, most int) string {
 // ShellWord quotes a word of a command that a person copies, so that a shell reads it as one word: a folder of another
 // tool, and so its task, can have any name.
 func ShellWord(word string) string {
-	if source, id, ok := strings.Cut(word, ":"); ok && ValidTaskID(source) && ValidTaskID(id) ||
-		ValidTaskID(strings.Replace(word, "~", "-", 1)) {
+	const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:/~"
+	if word != "" && word[0] != '~' && word[0] != '-' && strings.Trim(word, plain) == "" {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

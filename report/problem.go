@@ -102,7 +102,7 @@ func forbidden(err error) *api.Problem {
 		path = at.Path
 	}
 	if path != "" {
-		p.Suggestions = []string{"chmod u+r " + path, fmt.Sprintf("chown %d %s", os.Geteuid(), path)}
+		p.Suggestions = []string{"chmod u+r " + api.ShellWord(path), fmt.Sprintf("chown %d %s", os.Geteuid(), api.ShellWord(path))}
 	}
 	p.Suggestions = append(p.Suggestions, "run the server as the owner of the task's files")
 	return p

@@ -52,7 +52,7 @@ func TestHostileSettings(t *testing.T) {
 		if path != "/settings?workspace="+project {
 			continue
 		}
-		for _, want := range []string{"not allowed", "roost mcp allow", "⟦U+202E⟧", "evil"} {
+		for _, want := range []string{"not allowed", "roost mcp allow '", "⟦U+202E⟧", "evil"} {
 			if !strings.Contains(html.UnescapeString(body), want) {
 				t.Errorf("%s: lacks %q", path, want)
 			}

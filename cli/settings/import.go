@@ -225,7 +225,7 @@ func (a *commands) imported(all importedAll) error {
 		a.Say("%s left in the exported file: --keys takes them over, or roost auth set --profile NAME", api.Plural(left, "key"))
 	}
 	if current != "" {
-		a.Say("Roo used %s; to use it for new tasks: roost config set profile %s", current, current)
+		a.Say("Roo used %s; to use it for new tasks: roost config set profile %s", current, api.ShellWord(current))
 	}
 	return nil
 }
