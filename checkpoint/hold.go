@@ -59,7 +59,7 @@ func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]api.FileV
 	if len(paths) == 0 {
 		return map[string]api.FileVersion{}, nil
 	}
-	g, err := k.open()
+	g, err := k.w.OpenTree()
 	if err != nil {
 		return nil, err
 	}
@@ -128,17 +128,17 @@ func (k *Keeper) isSound(ctx context.Context, id content.Hash) bool {
 
 // put adds a content to a batch. It reads a file that changed since it was read again, and changes c to describe the
 // content that was added.
-func put(ctx context.Context, b content.Batch, g *openRoot, p string, c *fileContent) (bool, error) {
+func put(ctx context.Context, b content.Batch, g *workspace.Tree, p string, c *fileContent) (bool, error) {
 	if c.data != nil || c.size == 0 {
 		_, err := b.Add(c.data)
 		return err == nil, err
 	}
 	for range tries {
-		f, err := g.OpenFile(OnDisk(p), os.O_RDONLY|workspace.OpenNonblock, 0)
+		f, info, err := g.OpenRegular(OnDisk(p))
 		if err != nil {
 			return false, nil //nolint:nilerr // gone or closed since it was read: not kept, and so reported
 		}
-		ok, err := putFrom(ctx, b, f, c)
+		ok, err := putFrom(ctx, b, f, info, c)
 		f.Close()
 		if ok || err != nil {
 			return ok, err
@@ -147,11 +147,7 @@ func put(ctx context.Context, b content.Batch, g *openRoot, p string, c *fileCon
 	return false, nil
 }
 
-func putFrom(ctx context.Context, b content.Batch, f *os.File, c *fileContent) (bool, error) {
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return false, nil //nolint:nilerr // as above
-	}
+func putFrom(ctx context.Context, b content.Batch, f *os.File, info fs.FileInfo, c *fileContent) (bool, error) {
 	r := newReader(0)
 	r.begin(info.Size())
 	src := &source{r: workspace.NewContextReader(ctx, io.LimitReader(f, info.Size()))}
@@ -191,7 +187,7 @@ func (s *source) Read(p []byte) (int, error) {
 // Look returns what is at recorded paths now. It keeps no content: Blob is set only where the store already has the
 // content. Every path is in the map.
 func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]api.FileVersion, error) {
-	g, err := k.open()
+	g, err := k.w.OpenTree()
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +213,7 @@ func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]api.FileV
 
 // version reads what is at a recorded path; keep returns the name of the content in the store, "" when it is not
 // kept.
-func (k *Keeper) version(ctx context.Context, g *openRoot, p string,
+func (k *Keeper) version(ctx context.Context, g *workspace.Tree, p string,
 	keep func(string, *fileContent) (string, error)) (api.FileVersion, error) {
 	gone := api.FileVersion{Kind: api.KindGone}
 	if !plain(p) {
@@ -227,7 +223,7 @@ func (k *Keeper) version(ctx context.Context, g *openRoot, p string,
 		if err := ctx.Err(); err != nil {
 			return gone, err
 		}
-		info, ok, err := g.look(p)
+		info, ok, err := g.Look(OnDisk(p))
 		switch {
 		case errors.Is(err, fs.ErrPermission):
 			return api.FileVersion{Kind: api.KindOther}, nil // below a closed folder: never touched
@@ -236,7 +232,7 @@ func (k *Keeper) version(ctx context.Context, g *openRoot, p string,
 		case !ok:
 			return api.FileVersion{Kind: api.KindOther}, nil
 		case info == nil:
-			gone.Dirs = g.missing(p)
+			gone.Dirs = g.Missing(OnDisk(p))
 			return gone, nil
 		}
 		var c fileContent

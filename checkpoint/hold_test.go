@@ -149,7 +149,7 @@ func TestHoldOfLargeFiles(t *testing.T) {
 func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 	l := newBench(t, Options{})
 	l.write("log", "first line\n")
-	g, err := l.k.open()
+	g, err := l.k.w.OpenTree()
 	l.must(err)
 	defer g.Close()
 	for _, small := range []int64{1 << 20, 0} {
@@ -291,7 +291,7 @@ func TestACallerWhoGivesUp(t *testing.T) {
 	l.write(".gitignore", strings.Repeat("b*\n", 1<<18)) // each file is compared with each rule
 	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	g, err := l.k.open()
+	g, err := l.k.w.OpenTree()
 	l.must(err)
 	defer g.Close()
 	if _, err := l.k.walk(ctx, g, nil); !errors.Is(err, context.DeadlineExceeded) {

@@ -23,7 +23,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +32,6 @@ import (
 	"github.com/roost-dev/roost/checkpoint/gitstore"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/internal/atomicfile"
-	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -159,37 +157,6 @@ func (k *Keeper) Know(paths ...string) {
 			k.known[p] = true
 		}
 	}
-}
-
-func (k *Keeper) open() (*openRoot, error) {
-	at := k.w.Root()
-	trouble := func(err error) error { return fmt.Errorf("open workspace %s: %w", at, err) }
-	root, err := inputfile.OpenDir(at)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, trouble(fmt.Errorf("%w: there is no such folder", workspace.ErrMissing))
-	}
-	if err != nil {
-		return nil, trouble(err)
-	}
-	// The check comes after the opening, because a link may be created at any time.
-	got, err := root.Stat(".")
-	if err == nil {
-		var want fs.FileInfo
-		if want, err = os.Lstat(at); err == nil && !os.SameFile(got, want) {
-			err = fmt.Errorf("%w: the path now leads elsewhere", workspace.ErrMissing)
-		}
-	}
-	if err == nil {
-		var now string
-		if now, err = filepath.EvalSymlinks(at); err == nil && now != at {
-			err = fmt.Errorf("%w: the path now leads to %s", workspace.ErrMissing, now)
-		}
-	}
-	if err != nil {
-		root.Close()
-		return nil, trouble(err)
-	}
-	return &openRoot{Root: root, folders: map[string]folderState{".": aFolder}}, nil
 }
 
 // expand returns the recorded paths of a path that a tool was given: the path where a write to it would end, and the

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -508,7 +507,7 @@ func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []ta
 	list := ordered(files)
 	orders := api.Each(list, func(f task.RestoreFile) workspace.RestoreStep {
 		return workspace.RestoreStep{
-			Path: OnDisk(f.Path), From: thing(f.From), To: thing(f.To),
+			Path: OnDisk(f.Path), From: f.From, To: f.To,
 			Data: func() ([]byte, error) { return k.Content(ctx, f.To, 0) },
 		}
 	})
@@ -561,17 +560,4 @@ func ordered(files []task.RestoreFile) []task.RestoreFile {
 	slices.SortStableFunc(gone, func(a, b task.RestoreFile) int { return byPath(b, a) })
 	slices.SortStableFunc(rest, byPath)
 	return append(gone, rest...)
-}
-
-// thing converts a version to the form of package workspace.
-func thing(v api.FileVersion) workspace.Entry {
-	switch v.Kind {
-	case api.KindFile:
-		return workspace.Entry{Kind: workspace.File, Mode: fs.FileMode(v.Mode), Hash: v.Hash}
-	case api.KindLink:
-		return workspace.Entry{Kind: workspace.Link, Hash: v.Hash}
-	case api.KindGone:
-		return workspace.Entry{Kind: workspace.Absent, MissingParents: v.Dirs}
-	}
-	return workspace.Entry{Kind: workspace.Foreign}
 }

@@ -11,13 +11,11 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -25,83 +23,6 @@ import (
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/workspace"
 )
-
-// openRoot is the open folder of the workspace. It resolves names one by one, so that no link leads out of it or to
-// another path in it.
-type openRoot struct {
-	*os.Root
-	folders map[string]folderState // by recorded path
-}
-
-// folderState is what a path of a folder leads to.
-type folderState byte
-
-const (
-	aFolder     folderState = iota + 1
-	noFolder                // nothing there, or a file
-	throughLink             // a link on the way
-)
-
-// folder finds out what the path of a folder leads to.
-func (g *openRoot) folder(dir string) (folderState, error) {
-	if s := g.folders[dir]; s != 0 {
-		return s, nil
-	}
-	s, err := g.folder(path.Dir(dir))
-	if err != nil {
-		return 0, err
-	}
-	if s == aFolder {
-		info, err := g.Lstat(OnDisk(dir))
-		switch {
-		case absent(err):
-			s = noFolder
-		case err != nil:
-			return 0, err
-		case info.Mode()&fs.ModeSymlink != 0:
-			s = throughLink
-		case !info.IsDir():
-			s = noFolder
-		}
-	}
-	g.folders[dir] = s
-	return s, nil
-}
-
-// missing returns how many of the folders above a path do not exist.
-func (g *openRoot) missing(p string) (n int) {
-	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-		if s, err := g.folder(dir); err != nil || s != noFolder {
-			break
-		}
-		n++
-	}
-	return n
-}
-
-// absent reports whether an error means that a path cannot exist now.
-func absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
-}
-
-// look returns what is at a recorded path: nil for nothing, or a folder. ok is false when the path leads through a
-// link.
-func (g *openRoot) look(p string) (info fs.FileInfo, ok bool, err error) {
-	s, err := g.folder(path.Dir(p))
-	switch {
-	case err != nil:
-		return nil, false, err
-	case s == throughLink:
-		return nil, false, nil
-	case s == noFolder:
-		return nil, true, nil
-	}
-	info, err = g.Lstat(OnDisk(p))
-	if absent(err) || err == nil && info.IsDir() {
-		return nil, true, nil
-	}
-	return info, true, err
-}
 
 // fileContent describes a content: its name in the store, its name in git, and its size.
 type fileContent struct {
@@ -138,39 +59,27 @@ func newReader(small int64) *reader {
 const tries = 3
 
 // read reads a regular file at a recorded path.
-func (r *reader) read(ctx context.Context, g *openRoot, p string) (c fileContent, err error) {
+func (r *reader) read(ctx context.Context, tree *workspace.Tree, p string) (c fileContent, err error) {
 	for range tries {
-		if c, err = r.once(ctx, g, p); err != nil || c.stable {
+		if c, err = r.once(ctx, tree, p); err != nil || c.stable {
 			return c, err
 		}
 	}
 	return c, nil
 }
 
-func (r *reader) once(ctx context.Context, g *openRoot, p string) (c fileContent, err error) {
-	want, ok, err := g.look(p)
-	if err != nil {
-		return c, err
-	}
-	if !ok || want == nil || !want.Mode().IsRegular() {
-		return c, errVanished
-	}
+func (r *reader) once(ctx context.Context, tree *workspace.Tree, p string) (c fileContent, err error) {
 	c.read = time.Now().UnixNano()
-	f, err := g.OpenFile(OnDisk(p), os.O_RDONLY|workspace.OpenNonblock, 0)
-	if absent(err) {
+	f, info, err := tree.OpenRegular(OnDisk(p))
+	switch {
+	case workspace.CannotExist(err), errors.Is(err, workspace.ErrNotRegular):
 		return c, errVanished
-	}
-	if err != nil {
+	case errors.Is(err, workspace.ErrChanged):
+		return c, nil // replaced since the stat: not stable
+	case err != nil:
 		return c, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return c, err
-	}
-	if !os.SameFile(want, info) || !info.Mode().IsRegular() {
-		return c, nil // replaced since the stat: not stable
-	}
 	c.at, c.size = statOf(info), info.Size()
 	if err := r.fill(ctx, f, &c); err != nil {
 		return c, err

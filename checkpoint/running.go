@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
 )
 
 // Brief is the time that a command may run for changes at that time to count as its own. No system reports to an
@@ -118,14 +119,14 @@ func (s *Survey) Whose(changes []task.CheckpointFile, ran bool) (own, doubt, sin
 // changedBy reports whether a path got its present state before the command was last seen. For a removed file the
 // time of its folder shows that, until something else changes in the folder.
 func (s *Survey) changedBy(p string) bool {
-	g, err := s.k.open()
+	g, err := s.k.w.OpenTree()
 	if err != nil {
 		return false
 	}
 	defer g.Close()
 	for at := p; ; at = path.Dir(at) {
 		info, err := g.Lstat(OnDisk(at))
-		if absent(err) && at != "." {
+		if workspace.CannotExist(err) && at != "." {
 			continue
 		}
 		if err != nil {

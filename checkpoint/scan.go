@@ -29,7 +29,7 @@ const workers = 2
 // could not be read again. base is the survey before a command, or nil. trouble is the reason why contents could not
 // be kept; the scan is correct all the same. The caller holds the turn.
 func (k *Keeper) scan(ctx context.Context, base *scan) (sc *scan, trouble, err error) {
-	g, err := k.open()
+	g, err := k.w.OpenTree()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,7 +67,7 @@ func (k *Keeper) tops(sc *scan) map[string]string {
 
 // addTracked adds files that .gitignore hides, but that are in a repository's index: they belong to the project, and
 // a command may change them like any other.
-func (k *Keeper) addTracked(g *openRoot, sc *scan) {
+func (k *Keeper) addTracked(g *workspace.Tree, sc *scan) {
 	added := false
 	for _, r := range k.git.repos {
 		if r.uncovered {
@@ -78,7 +78,7 @@ func (k *Keeper) addTracked(g *openRoot, sc *scan) {
 			if _, ok := sc.find(p); ok || !plain(p) || sc.blind(p) {
 				continue
 			}
-			info, ok, err := g.look(p)
+			info, ok, err := g.Look(OnDisk(p))
 			if !ok || info == nil || err != nil || slices.Contains(sc.known, p) {
 				continue
 			}
@@ -100,7 +100,7 @@ func (k *Keeper) addTracked(g *openRoot, sc *scan) {
 type reading struct {
 	k   *Keeper
 	ctx context.Context
-	g   *openRoot
+	g   *workspace.Tree
 	sc  *scan
 
 	mu      sync.Mutex // guards the next fields
@@ -116,7 +116,7 @@ type reading struct {
 }
 
 // readAll reads files whose content is not known for certain, and keeps contents that exist nowhere else.
-func (k *Keeper) readAll(ctx context.Context, g *openRoot, sc *scan) (trouble, err error) {
+func (k *Keeper) readAll(ctx context.Context, g *workspace.Tree, sc *scan) (trouble, err error) {
 	r := &reading{k: k, ctx: ctx, g: g, sc: sc, files: k.o.MaxFiles, left: k.o.MaxRead, room: -1}
 	defer func() {
 		if r.b != nil {
@@ -213,7 +213,7 @@ func (r *reading) work(jobs []int) error {
 	for range min(workers, len(jobs)) {
 		wg.Go(func() {
 			rd := newReader(r.k.o.MaxFile)
-			g := &openRoot{Root: r.g.Root, folders: map[string]folderState{".": aFolder}}
+			g := r.g.Fresh()
 			for n := next.Add(1) - 1; n < int64(len(jobs)) && r.ctx.Err() == nil; n = next.Add(1) - 1 {
 				r.one(rd, g, jobs[n])
 			}
@@ -224,7 +224,7 @@ func (r *reading) work(jobs []int) error {
 }
 
 // one reads one entry. Only one worker uses an entry.
-func (r *reading) one(rd *reader, g *openRoot, i int) {
+func (r *reading) one(rd *reader, g *workspace.Tree, i int) {
 	e := &r.sc.list[i]
 	e.held = nowhere
 	if e.kind() == api.KindLink {
@@ -281,10 +281,10 @@ func (r *reading) worthReading(p string) bool {
 }
 
 // lost checks a file again that was missing when a worker wanted to read it.
-func (r *reading) lost(g *openRoot, i int) {
+func (r *reading) lost(g *workspace.Tree, i int) {
 	e := &r.sc.list[i]
 	e.named = false
-	info, ok, err := g.look(e.path)
+	info, ok, err := g.Look(OnDisk(e.path))
 	switch {
 	case err == nil && ok && info == nil:
 		r.mu.Lock()
@@ -386,7 +386,7 @@ type walker struct {
 // errFull: the walk reached its limit of files.
 var errFull = errors.New("too many files")
 
-func (k *Keeper) walk(ctx context.Context, g *openRoot, base *scan) (*scan, error) {
+func (k *Keeper) walk(ctx context.Context, g *workspace.Tree, base *scan) (*scan, error) {
 	var known []string
 	if base != nil {
 		known = base.known // what became known since would look new
@@ -443,7 +443,7 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 			continue
 		}
 		info, err := dir.Lstat(name)
-		if absent(err) {
+		if workspace.CannotExist(err) {
 			continue
 		}
 		if err != nil { // a folder that may be read and not entered

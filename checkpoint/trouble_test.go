@@ -61,7 +61,7 @@ func TestFilesThatGoBeforeTheyAreRead(t *testing.T) {
 		l.write(p, p)
 	}
 	l.must(os.Symlink("a", l.at("link")))
-	g, err := l.k.open()
+	g, err := l.k.w.OpenTree()
 	l.must(err)
 	defer g.Close()
 	sc, err := l.k.walk(t.Context(), g, nil)

@@ -25,7 +25,7 @@ import (
 // RestoreStep is one entry to restore; see Restore.
 type RestoreStep struct {
 	Path     string // relative to the root, as on the disk
-	From, To Entry
+	From, To api.FileVersion
 	Data     func() ([]byte, error)
 }
 
@@ -43,8 +43,8 @@ type pendingRestore struct {
 	abs  string
 	dir  *folder
 	name string
-	now  Entry
-	to   Entry
+	now  api.FileVersion
+	to   api.FileVersion
 	tmp  *temp
 	link string // the target of a new link
 }
@@ -62,7 +62,7 @@ func (c *pendingRestore) fill(ctx context.Context, content []byte) error {
 	if err := c.tmp.fill(ctx, content); err != nil {
 		return err
 	}
-	mode := c.to.Mode.Perm()
+	mode := fs.FileMode(c.to.Mode).Perm()
 	if old != nil && old.Mode().IsRegular() {
 		mode |= old.Mode() & (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
 	} else {
@@ -164,34 +164,6 @@ func forEachParallel(n int, do func(i int) error) (failed int, err error) {
 	return failed, cmp.Or(errs...)
 }
 
-// Entry describes the content of a path, present or wanted. A link is an entry of its own, and not the file that it
-// leads to.
-type Entry struct {
-	Kind           EntryKind
-	Mode           fs.FileMode // permission bits of a file
-	Hash           string      // SHA-256 of a file's content or of a link's target; lower-case hex
-	MissingParents int         // for an absent entry: how many of the folders above it are absent, too
-}
-
-// EntryKind is the kind of an entry.
-type EntryKind int
-
-// The kinds. A folder counts as absent, since the path holds no file. A Restorer never touches foreign entries:
-// devices, sockets, and everything behind a link.
-const (
-	Absent EntryKind = iota
-	File
-	Link
-	Foreign
-)
-
-// equal reports whether two entries are the same in all members.
-func (t Entry) equal(o Entry) bool {
-	sameHash := t.Hash == o.Hash || t.Kind != File && t.Kind != Link
-	sameMode := t.Mode.Perm() == o.Mode.Perm() || t.Kind != File || !modesKept
-	return t.Kind == o.Kind && sameHash && sameMode
-}
-
 // RestoreResult is the outcome of one step.
 type RestoreResult int
 
@@ -202,8 +174,8 @@ const (
 	LeftAlone                         // the path holds something else than expected, and nothing was changed
 )
 
-// Restorer restores entries at paths of one workspace, one at a time, and syncs the
-// folders at the end.
+// Restorer restores entries at paths of one workspace, one at a time, and syncs the folders at the end. An entry is a
+// file, a link (and not the file that it leads to) or nothing. A folder counts as nothing, since the path holds no file.
 type Restorer struct {
 	w       *Workspace
 	touched map[string]bool
@@ -227,30 +199,30 @@ func (b *Restorer) prepare(ctx context.Context, o RestoreStep) (c *pendingRestor
 		b.swept[dir] = true
 	}
 	b.removeLeftoverLinks(abs, from, to)
-	now, err := b.w.entryAtAbs(ctx, abs)
-	if err == nil && now.Kind == Foreign && to.Kind == Foreign {
+	now, err := b.w.entryAt(ctx, o.Path)
+	if err == nil && foreign(now) && foreign(to) {
 		return nil, AlreadyThere, nil
 	}
-	if from.Kind == Foreign {
-		from = Entry{Kind: Absent}
+	if foreign(from) {
+		from = api.FileVersion{Kind: api.KindGone}
 	}
-	if to.Kind == Foreign {
-		to = Entry{Kind: Absent}
+	if foreign(to) {
+		to = api.FileVersion{Kind: api.KindGone}
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return nil, LeftAlone, nil // it is unknown what it is
 	case err != nil:
 		return nil, 0, err
-	case now.equal(to):
+	case same(now, to):
 		b.removeEmptyParents(abs, to)
 		return nil, AlreadyThere, nil
-	case !now.equal(from) || now.Kind == Foreign:
+	case !same(now, from) || foreign(now):
 		return nil, LeftAlone, nil
 	}
 	var content []byte
-	newFile := to.Kind == File && (now.Kind != File || now.Hash != to.Hash)
-	if to.Kind == Link || newFile {
+	newFile := to.Kind == api.KindFile && (now.Kind != api.KindFile || now.Hash != to.Hash)
+	if to.Kind == api.KindLink || newFile {
 		if content, err = o.Data(); err != nil {
 			return nil, 0, err
 		}
@@ -272,7 +244,7 @@ func (b *Restorer) prepare(ctx context.Context, o RestoreStep) (c *pendingRestor
 		b.touched[at] = true // each holds a name that is new
 	}
 	c = &pendingRestore{abs: abs, dir: dir, name: filepath.Base(abs), now: now, to: to}
-	if to.Kind == Link {
+	if to.Kind == api.KindLink {
 		c.link = string(content)
 	}
 	if newFile {
@@ -308,10 +280,10 @@ func (b *Restorer) replaceEntry(ctx context.Context, c *pendingRestore) (Restore
 	if err != nil {
 		return 0, err
 	}
-	if !again.equal(now) {
+	if !same(again, now) {
 		return LeftAlone, nil
 	}
-	if now.Kind == Absent {
+	if now.Kind == api.KindGone {
 		if info, err := dir.Lstat(name); err == nil && info.IsDir() {
 			if dir.Remove(name) != nil { // only an empty one can be removed
 				return LeftAlone, nil
@@ -320,27 +292,38 @@ func (b *Restorer) replaceEntry(ctx context.Context, c *pendingRestore) (Restore
 	}
 	failpoint.Hit("restore.placing")
 	switch {
-	case to.Kind == Absent:
+	case to.Kind == api.KindGone:
 		return Restored, dir.Remove(name)
-	case to.Kind == Link:
-		err := placeLink(dir.Root, name, c.link, now.Kind == Absent)
+	case to.Kind == api.KindLink:
+		err := placeLink(dir.Root, name, c.link, now.Kind == api.KindGone)
 		if errors.Is(err, fs.ErrExist) {
 			return LeftAlone, nil
 		}
 		return Restored, err
 	case tmp == nil:
-		return Restored, setMode(dir.Root, name, to.Mode)
+		return Restored, setMode(dir.Root, name, fs.FileMode(to.Mode))
 	}
-	_, err = tmp.rename(name, now.Kind == Absent)
+	_, err = tmp.rename(name, now.Kind == api.KindGone)
 	if errors.Is(err, ErrChanged) {
 		return LeftAlone, nil
 	}
 	return Restored, err
 }
 
-// modesKept reports whether the system keeps permission bits. On Windows a file can only be read-only or not, which
-// is less than the record.
-const modesKept = runtime.GOOS != "windows"
+// foreign reports whether a version is of something that a Restorer never touches: a device, a socket, or what lies
+// behind a link.
+func foreign(v api.FileVersion) bool {
+	return v.Kind != api.KindFile && v.Kind != api.KindLink && v.Kind != api.KindGone
+}
+
+// same compares what a path holds with a record. On Windows a file can only be read-only or not, which is less than the
+// record.
+func same(now, record api.FileVersion) bool {
+	if runtime.GOOS == "windows" {
+		now.Mode = record.Mode
+	}
+	return now.Same(record)
+}
 
 // placeLink makes a link. Unless fresh is set, placeLink makes the link under a temporary name and renames it over the
 // entry that it replaces.
@@ -365,9 +348,9 @@ func placeLink(dir *os.Root, name, target string, fresh bool) error {
 func linkTemp(name, hash string) string { return tempNameFor(name, hash[:min(len(hash), 12)]) }
 
 // removeLeftoverLinks removes links that a killed attempt left next to a path.
-func (b *Restorer) removeLeftoverLinks(abs string, things ...Entry) {
+func (b *Restorer) removeLeftoverLinks(abs string, things ...api.FileVersion) {
 	for _, t := range things {
-		if t.Kind != Link {
+		if t.Kind != api.KindLink {
 			continue
 		}
 		dir, err := b.w.OpenDir(filepath.Dir(abs))
@@ -396,12 +379,12 @@ func setMode(dir *os.Root, name string, mode fs.FileMode) error {
 }
 
 // removeEmptyParents removes the folders above an absent entry that must be absent, too, as far as they are empty.
-func (b *Restorer) removeEmptyParents(abs string, to Entry) {
-	if to.Kind != Absent {
+func (b *Restorer) removeEmptyParents(abs string, to api.FileVersion) {
+	if to.Kind != api.KindGone {
 		return
 	}
 	at := filepath.Dir(abs)
-	for range to.MissingParents {
+	for range to.Dirs {
 		if _, inside := Within(b.w.root, at); !inside || at == b.w.root {
 			return
 		}
@@ -456,79 +439,53 @@ func restorable(rel string) bool {
 	return !slices.Contains(strings.Split(strings.ToLower(plainNames(filepath.ToSlash(rel))), "/"), ".git")
 }
 
-// entryAtAbs describes the file at an absolute path in the workspace.
-func (w *Workspace) entryAtAbs(ctx context.Context, abs string) (Entry, error) {
-	base, rest, err := w.deepestExisting(filepath.Dir(abs))
-	switch {
-	case isNotDir(err):
-		return w.entryBelow(filepath.Dir(abs))
-	case err != nil:
-		return Entry{}, err
-	case len(rest) > 0:
-		if !w.reachedWithoutLinks(base) {
-			return Entry{Kind: Foreign}, nil
-		}
-		return Entry{Kind: Absent, MissingParents: len(rest)}, nil
-	}
-	dir, err := w.OpenDir(base)
-	if errors.Is(err, ErrChanged) {
-		return Entry{Kind: Foreign}, nil // the path leads through a link
-	}
+// entryAt describes what is at a path relative to the root, which is in the disk's form.
+func (w *Workspace) entryAt(ctx context.Context, rel string) (api.FileVersion, error) {
+	tree, err := w.OpenTree()
 	if err != nil {
-		return Entry{}, err
+		return api.FileVersion{}, err
 	}
-	defer dir.Close()
-	return entryIn(ctx, dir, filepath.Base(abs))
-}
-
-// entryBelow returns the entry of a path that leads through something else than folders: absent below a file, foreign
-// below a link.
-func (w *Workspace) entryBelow(path string) (Entry, error) {
-	for above := 1; path != w.root; path, above = filepath.Dir(path), above+1 {
-		info, err := os.Lstat(path)
-		if err == nil && info.Mode().IsRegular() && w.reachedWithoutLinks(filepath.Dir(path)) {
-			return Entry{Kind: Absent, MissingParents: above}, nil
-		}
-		if err == nil {
-			break
-		}
+	defer tree.Close()
+	info, ok, err := tree.Look(rel)
+	switch {
+	case err != nil:
+		return api.FileVersion{}, err
+	case !ok:
+		return api.FileVersion{Kind: api.KindOther}, nil
+	case info == nil:
+		return api.FileVersion{Kind: api.KindGone, Dirs: tree.Missing(rel)}, nil
 	}
-	return Entry{Kind: Foreign}, nil
+	return entryIn(ctx, tree.Root, rel)
 }
 
-// reachedWithoutLinks reports whether a folder is reached through no link.
-func (w *Workspace) reachedWithoutLinks(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && w.leadsTo(path, info)
-}
-
-// entryIn returns the entry that a name in an open folder has.
-func entryIn(ctx context.Context, dir *os.Root, name string) (Entry, error) {
+// entryIn returns the entry that a name in an open folder has. A folder counts as none.
+func entryIn(ctx context.Context, dir *os.Root, name string) (v api.FileVersion, err error) {
 	info, err := dir.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && info.IsDir():
-		return Entry{Kind: Absent}, nil
+		return api.FileVersion{Kind: api.KindGone}, nil
 	case err != nil:
-		return Entry{}, err
+		return v, err
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, err := dir.Readlink(name)
 		if err != nil {
-			return Entry{}, err
+			return v, err
 		}
-		return Entry{Kind: Link, Hash: HashOf([]byte(target))}, nil
+		return api.FileVersion{Kind: api.KindLink, Size: int64(len(target)), Hash: HashOf([]byte(target))}, nil
 	case !info.Mode().IsRegular():
-		return Entry{Kind: Foreign}, nil
+		return api.FileVersion{Kind: api.KindOther}, nil
 	}
 	f, info, err := OpenIn(dir, name)
 	if errors.Is(err, ErrNotRegular) {
 		err = ErrChanged // since the look above
 	}
 	if err != nil {
-		return Entry{}, err
+		return v, err
 	}
 	defer f.Close()
-	hash, err := hashOf(ctx, f)
-	return Entry{Kind: File, Mode: info.Mode().Perm(), Hash: hash}, err
+	v = api.FileVersion{Kind: api.KindFile, Mode: uint32(info.Mode().Perm()), Size: info.Size()}
+	v.Hash, err = hashOf(ctx, f)
+	return v, err
 }
 
 // ReadEntry reads the entry at a path relative to the root: a file's content, if it is not larger than limit bytes (0

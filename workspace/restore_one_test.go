@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // Restore puts the entry to at a path, relative to the root, if the path holds from.
@@ -18,7 +20,7 @@ import (
 // It may be done again after a kill: what is half done is then done, or was not begun.
 // A file that may not be written to is replaced none the less, as its mode is part of
 // what is put back.
-func (b *Restorer) Restore(ctx context.Context, rel string, from, to Entry, data func() ([]byte, error)) (RestoreResult, error) {
+func (b *Restorer) Restore(ctx context.Context, rel string, from, to api.FileVersion, data func() ([]byte, error)) (RestoreResult, error) {
 	if !restorable(rel) {
 		return 0, fmt.Errorf("put back %s: %w", filepath.ToSlash(rel), ErrPath)
 	}
@@ -28,13 +30,13 @@ func (b *Restorer) Restore(ctx context.Context, rel string, from, to Entry, data
 }
 
 // EntryAt returns what a path, relative to the root, holds. It follows no link.
-func (w *Workspace) EntryAt(ctx context.Context, rel string) (Entry, error) {
+func (w *Workspace) EntryAt(ctx context.Context, rel string) (api.FileVersion, error) {
 	if !restorable(rel) {
-		return Entry{}, fmt.Errorf("look at %q: %w", rel, ErrPath)
+		return api.FileVersion{}, fmt.Errorf("look at %q: %w", rel, ErrPath)
 	}
-	t, err := w.entryAtAbs(ctx, filepath.Join(w.root, rel))
+	t, err := w.entryAt(ctx, rel)
 	if err != nil {
-		return Entry{}, fmt.Errorf("look at %s: %w", filepath.ToSlash(rel), err)
+		return api.FileVersion{}, fmt.Errorf("look at %s: %w", filepath.ToSlash(rel), err)
 	}
 	return t, nil
 }

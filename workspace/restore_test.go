@@ -15,19 +15,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
-func absent(above int) Entry { return Entry{MissingParents: above} }
+func absent(above int) api.FileVersion { return api.FileVersion{Kind: api.KindGone, Dirs: above} }
 
-func fileOf(text string, mode fs.FileMode) Entry {
-	return Entry{Kind: File, Mode: mode, Hash: HashOf([]byte(text))}
+func fileOf(text string, mode uint32) api.FileVersion {
+	return api.FileVersion{Kind: api.KindFile, Mode: mode, Size: int64(len(text)), Hash: HashOf([]byte(text))}
 }
 
-func linkOf(to string) Entry { return Entry{Kind: Link, Hash: HashOf([]byte(to))} }
+func linkOf(to string) api.FileVersion {
+	return api.FileVersion{Kind: api.KindLink, Size: int64(len(to)), Hash: HashOf([]byte(to))}
+}
 
 // place puts one thing back; text is its content.
-func place(t *testing.T, w *Workspace, rel string, from, to Entry, text string) RestoreResult {
+func place(t *testing.T, w *Workspace, rel string, from, to api.FileVersion, text string) RestoreResult {
 	t.Helper()
 	b := w.NewRestorer()
 	got, err := b.Restore(t.Context(), rel, from, to, func() ([]byte, error) { return []byte(text), nil })
@@ -44,7 +47,7 @@ func TestPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		make     func(root string)
 		rel      string
-		from, to Entry
+		from, to api.FileVersion
 		text     string
 		want     RestoreResult
 		tree     string // all that stands there then
@@ -72,9 +75,9 @@ func TestPlace(t *testing.T) {
 		"a file in the way":           {func(r string) { mk(r, "a", "y", 0o644) }, "a/b", absent(1), fileOf("x", 0o644), "x", LeftAlone, "a=644 y"},
 		"behind a link":               {func(r string) { mk(r, "d/a", "x", 0o644); _ = os.Symlink("d", filepath.Join(r, "l")) }, "l/a", fileOf("x", 0o644), absent(0), "", LeftAlone, "d/a=644 x l>d"},
 		"behind a link, folders":      {func(r string) { mk(r, "d/a", "x", 0o644); _ = os.Symlink("d", filepath.Join(r, "l")) }, "l/new/a", absent(1), fileOf("y", 0o644), "y", LeftAlone, "d/a=644 x l>d"},
-		"foreign is nothing of ours":  {func(r string) { mk(r, "a", "x", 0o644) }, "a", fileOf("x", 0o644), Entry{Kind: Foreign}, "", Restored, ""},
-		"foreign that is gone":        {func(string) {}, "a", Entry{Kind: Foreign}, fileOf("x", 0o644), "x", Restored, "a=644 x"},
-		"foreign that is there":       {func(r string) { _ = syscall.Mkfifo(filepath.Join(r, "a"), 0o600) }, "a", Entry{Kind: Foreign}, fileOf("x", 0o644), "x", LeftAlone, "a=pipe"},
+		"foreign is nothing of ours":  {func(r string) { mk(r, "a", "x", 0o644) }, "a", fileOf("x", 0o644), api.FileVersion{Kind: api.KindOther}, "", Restored, ""},
+		"foreign that is gone":        {func(string) {}, "a", api.FileVersion{Kind: api.KindOther}, fileOf("x", 0o644), "x", Restored, "a=644 x"},
+		"foreign that is there":       {func(r string) { _ = syscall.Mkfifo(filepath.Join(r, "a"), 0o600) }, "a", api.FileVersion{Kind: api.KindOther}, fileOf("x", 0o644), "x", LeftAlone, "a=pipe"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, root := open(t)
@@ -85,7 +88,7 @@ func TestPlace(t *testing.T) {
 			if d := cmp.Diff(c.tree, things(t, root)); d != "" {
 				t.Error(d)
 			}
-			if c.want == Restored && c.to.Kind != Foreign {
+			if c.want == Restored && c.to.Kind != api.KindOther {
 				if got := place(t, w, c.rel, c.from, c.to, c.text); got != AlreadyThere {
 					t.Errorf("the second time it says %d", got)
 				}
@@ -194,7 +197,7 @@ func TestPlaceIsAllOrNothing(t *testing.T) {
 func TestPlaceIsNotLedOutMeanwhile(t *testing.T) {
 	tr := newTrap(t, swapFolder("../outside"))
 	before := things(t, tr.outside)
-	states, texts := []Entry{fileOf("inside", 0o644), fileOf("SECRET", 0o644), fileOf("new", 0o600)}, []string{"inside", "SECRET", "new"}
+	states, texts := []api.FileVersion{fileOf("inside", 0o644), fileOf("SECRET", 0o644), fileOf("new", 0o600)}, []string{"inside", "SECRET", "new"}
 	for i := range 300 {
 		b := tr.w.NewRestorer()
 		to := (i + 1) % 3
@@ -214,7 +217,7 @@ func TestThingsAndMissingFolders(t *testing.T) {
 	mk(root, "d/a", "x", 0o640)
 	mk(root, "file", "x", 0o644)
 	fixture.Link(t, "d", filepath.Join(root, "l"))
-	for rel, want := range map[string]Entry{
+	for rel, want := range map[string]api.FileVersion{
 		"d/a":      fileOf("x", 0o640),
 		"d":        absent(0),
 		"d/b":      absent(0),
@@ -223,8 +226,8 @@ func TestThingsAndMissingFolders(t *testing.T) {
 		"file/b":   absent(1),
 		"file/b/c": absent(2),
 		"l":        linkOf("d"),
-		"l/a":      {Kind: Foreign},
-		"l/n/a":    {Kind: Foreign},
+		"l/a":      {Kind: api.KindOther},
+		"l/n/a":    {Kind: api.KindOther},
 	} {
 		got, err := w.EntryAt(t.Context(), rel)
 		if err != nil || got != want {
