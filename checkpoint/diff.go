@@ -247,126 +247,106 @@ type edit struct{ from, to, newFrom, newTo int }
 // has none, and differs from the same line with one.
 func splitLines(text []byte) [][]byte { return slices.Collect(bytes.Lines(text)) }
 
-// diffEffort bounds the work of a diff: a part that takes more becomes one replacement. Nobody reads the difference
-// of texts with so little in common line by line.
+// diffEffort bounds the work of a diff, and with four bytes for each unit its memory: what takes more becomes one
+// replacement. Nobody reads the difference of texts with so little in common line by line.
 const diffEffort = 4 << 20
 
-// diffLines returns the edits that turn one text into another, in order, with equal lines between them: Myers'
-// algorithm, from both ends, in linear space. The edits are the fewest possible unless the search exceeds diffEffort.
-// The search of go-udiff was rejected: it stops after 100 edits and replaces the rest as a whole, which a merge would
-// call a conflict.
+// diffLines returns the fewest edits that turn one text into another, in order, with equal lines between them, by
+// Myers' algorithm. The search of go-udiff was rejected: it stops after 100 edits and replaces the rest as a whole, which
+// a merge would call a conflict.
 func diffLines(a, b [][]byte) []edit {
 	ids := map[string]int{}
-	d := &differ{a: number(a, ids), b: number(b, ids), effort: diffEffort}
-	size := 2*(len(a)+len(b)) + 4
-	d.down, d.up = make([]int, size), make([]int, size)
-	d.diff(0, len(a), 0, len(b))
-	return d.out
+	x, y := number(a, ids), number(b, ids)
+	head, tail := 0, 0
+	for head < min(len(x), len(y)) && x[head] == y[head] {
+		head++
+	}
+	x, y = x[head:], y[head:]
+	for tail < min(len(x), len(y)) && x[len(x)-1-tail] == y[len(y)-1-tail] {
+		tail++
+	}
+	x, y = x[:len(x)-tail], y[:len(y)-tail]
+	var out []edit
+	if rows := furthest(x, y); rows != nil {
+		out = editsOf(rows, len(x), len(y))
+	} else {
+		out = []edit{{0, len(x), 0, len(y)}}
+	}
+	for i := range out {
+		e := &out[i]
+		e.from, e.to, e.newFrom, e.newTo = e.from+head, e.to+head, e.newFrom+head, e.newTo+head
+	}
+	return out
 }
 
 // number gives each line a number, equal lines the same one.
 func number(lines [][]byte, ids map[string]int) []int {
-	out := make([]int, len(lines))
-	for i, l := range lines {
+	return api.Each(lines, func(l []byte) int {
 		n, ok := ids[string(l)]
 		if !ok {
 			n = len(ids)
 			ids[string(l)] = n
 		}
-		out[i] = n
+		return n
+	})
+}
+
+// furthest returns, for each number of steps until both texts are at their ends, how many lines of a those steps pass at
+// most: row d has the diagonals -d, -d+2 ... d, where a diagonal is the lines of a less those of b. A step removes a line
+// of a or adds one of b; equal lines cost none. nil: the search takes too long.
+func furthest(a, b []int) (rows [][]int32) {
+	effort := diffEffort
+	for d, before := 0, []int32{0}; ; d++ {
+		row := make([]int32, d+1)
+		for i := range row {
+			x := int(before[min(i, len(before)-1)])
+			if d > 0 && !adds(before, i) {
+				x = int(before[i-1]) + 1
+			}
+			y := x - (2*i - d)
+			for effort--; x < len(a) && y < len(b) && a[x] == b[y]; effort-- {
+				x, y = x+1, y+1
+			}
+			if row[i] = int32(x); x >= len(a) && y >= len(b) {
+				return append(rows, row)
+			}
+		}
+		if effort < 0 {
+			return nil
+		}
+		rows, before = append(rows, row), row
 	}
+}
+
+// adds reports whether the best last step to a place i of the row after before adds a line of b. Otherwise it removes one
+// of a.
+func adds(before []int32, i int) bool {
+	return i == 0 || i < len(before) && before[i-1] < before[i]
+}
+
+// editsOf follows the steps from the end of both texts back to the beginning.
+func editsOf(rows [][]int32, x, y int) (out []edit) {
+	for d := len(rows) - 1; d > 0; d-- {
+		i := (x - y + d) / 2
+		before := rows[d-1]
+		var e edit
+		if adds(before, i) {
+			x = int(before[i])
+			y = x - (2*i - d + 1)
+			e = edit{x, x, y, y + 1}
+		} else {
+			x = int(before[i-1])
+			y = x - (2*i - d - 1)
+			e = edit{x, x + 1, y, y}
+		}
+		if n := len(out); n > 0 && e.to == out[n-1].from && e.newTo == out[n-1].newFrom {
+			out[n-1].from, out[n-1].newFrom = e.from, e.newFrom
+		} else {
+			out = append(out, e)
+		}
+	}
+	slices.Reverse(out)
 	return out
-}
-
-type differ struct {
-	a, b     []int
-	down, up []int // the furthest points on each diagonal, from the start and from the end
-	effort   int
-	out      []edit
-}
-
-// diff adds the edits of a part.
-func (d *differ) diff(a0, a1, b0, b1 int) {
-	for a0 < a1 && b0 < b1 && d.a[a0] == d.b[b0] {
-		a0, b0 = a0+1, b0+1
-	}
-	for a0 < a1 && b0 < b1 && d.a[a1-1] == d.b[b1-1] {
-		a1, b1 = a1-1, b1-1
-	}
-	if a0 == a1 || b0 == b1 {
-		d.add(edit{a0, a1, b0, b1})
-		return
-	}
-	x, y, ok := d.middle(a0, a1, b0, b1)
-	if !ok {
-		d.add(edit{a0, a1, b0, b1})
-		return
-	}
-	d.diff(a0, x, b0, y)
-	d.diff(x, a1, y, b1)
-}
-
-// add adds an edit, and joins it with the last one if they touch.
-func (d *differ) add(e edit) {
-	if e.from == e.to && e.newFrom == e.newTo {
-		return
-	}
-	if n := len(d.out); n > 0 && d.out[n-1].to == e.from && d.out[n-1].newTo == e.newFrom {
-		d.out[n-1].to, d.out[n-1].newTo = e.to, e.newTo
-		return
-	}
-	d.out = append(d.out, e)
-}
-
-// middle returns a point on a shortest path through a part in which neither the first nor the last lines are equal.
-// false: the search takes too long.
-func (d *differ) middle(a0, a1, b0, b1 int) (x, y int, ok bool) {
-	n, m := a1-a0, b1-b0
-	delta, odd := n-m, (n-m)%2 != 0
-	mid := (n+m+1)/2 + 1 // diagonals lie from -mid to mid
-	at := func(k int) int { return k + mid }
-	d.down[at(1)], d.up[at(1)] = 0, 0
-	for steps := 0; steps <= mid-1; steps++ {
-		if d.effort -= 2*steps + 2; d.effort < 0 {
-			return 0, 0, false
-		}
-		for k := -steps; k <= steps; k += 2 {
-			if k == -steps || k != steps && d.down[at(k-1)] < d.down[at(k+1)] {
-				x = d.down[at(k+1)]
-			} else {
-				x = d.down[at(k-1)] + 1
-			}
-			y = x - k
-			for x < n && y >= 0 && y < m && d.a[a0+x] == d.b[b0+y] {
-				x, y, d.effort = x+1, y+1, d.effort-1
-			}
-			d.down[at(k)] = x
-			if back := delta - k; odd && back >= -(steps-1) && back <= steps-1 && x+d.up[at(back)] >= n && inside(x, y, n, m) {
-				return a0 + x, b0 + y, true
-			}
-		}
-		for k := -steps; k <= steps; k += 2 {
-			if k == -steps || k != steps && d.up[at(k-1)] < d.up[at(k+1)] {
-				x = d.up[at(k+1)]
-			} else {
-				x = d.up[at(k-1)] + 1
-			}
-			y = x - k
-			for x < n && y >= 0 && y < m && d.a[a1-1-x] == d.b[b1-1-y] {
-				x, y, d.effort = x+1, y+1, d.effort-1
-			}
-			d.up[at(k)] = x
-			if back := delta - k; !odd && back >= -steps && back <= steps && x+d.down[at(back)] >= n && inside(n-x, m-y, n, m) {
-				return a1 - x, b1 - y, true
-			}
-		}
-	}
-	return 0, 0, false
-}
-
-// inside reports whether a point of the part is neither of its ends, so that both halves are smaller.
-func inside(x, y, n, m int) bool {
-	return x >= 0 && y >= 0 && x <= n && y <= m && x+y > 0 && x+y < n+m
 }
 
 // patch returns a unified diff of two texts, which begins with the two header lines.
