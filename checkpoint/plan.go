@@ -187,10 +187,11 @@ func (p Plan) Paths() []string {
 	return api.Some(p.Items, func(i Item) (string, bool) { return i.Path, i.Act.Changes() })
 }
 
-// Files returns the plan's changes for an intent, with the versions that the safety checkpoint holds. A file that the
-// checkpoint does not hold, or that changed after the plan was made, is not changed: it is in left, with the reason.
-func (p Plan) Files(held map[string]api.FileVersion) (files []task.RestoreFile, left []Item) {
-	for _, i := range p.Items {
+// Files returns the plan's changes for an intent, with the versions that the safety checkpoint holds. From then on the
+// plan keeps a file that the checkpoint does not hold, or that changed after the plan was made.
+func (p Plan) Files(held map[string]api.FileVersion) (files []task.RestoreFile) {
+	for n := range p.Items {
+		i := &p.Items[n]
 		if !i.Act.Changes() {
 			continue
 		}
@@ -200,16 +201,14 @@ func (p Plan) Files(held map[string]api.FileVersion) (files []task.RestoreFile, 
 			v = i.Now // below a link that is removed first
 		case !ok || !v.Same(i.Now):
 			i.Act, i.Why = ActKeep, "it changed while the restore was prepared"
-			left = append(left, i)
 			continue
 		case present(v) && v.Blob == "" && (v.Kind != i.Target.Kind || v.Hash != i.Target.Hash):
 			i.Act, i.Why = ActKeep, "its present content cannot be kept, and would be lost"
-			left = append(left, i)
 			continue
 		}
 		files = append(files, task.RestoreFile{Path: i.Path, From: v, To: i.Target, How: string(i.Act)})
 	}
-	return files, left
+	return files
 }
 
 // Moment is a checkpoint, or a moment between checkpoints: within a reply of the model, when some of its calls had

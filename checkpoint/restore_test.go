@@ -110,9 +110,10 @@ func (l *bench) intent(p Plan) []task.RestoreFile {
 	for _, f := range l.looked(p.Paths()...) {
 		held[f.Path] = f.Now
 	}
-	files, left := p.Files(held)
-	if len(left) > 0 {
-		l.Fatalf("left: %+v", left)
+	want := len(p.Paths())
+	files := p.Files(held)
+	if len(files) != want {
+		l.Fatalf("got %d files of %d: %+v", len(files), want, p.Items)
 	}
 	return files
 }

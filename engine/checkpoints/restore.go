@@ -206,7 +206,6 @@ func (p *plannedRestore) fillResult() {
 			r.Conflicts = append(r.Conflicts, item)
 		}
 	}
-	p.files = make([]task.RestoreFile, len(r.Files)) // their number; saveReplaced fills them in
 }
 
 // saveReplaced makes what the plan replaces durable, as a checkpoint, together with what replaces it. A file whose content
@@ -216,26 +215,9 @@ func (p *plannedRestore) saveReplaced(ctx context.Context, svc *Service, s *task
 	if err != nil {
 		return task.CheckpointSaved{}, fmt.Errorf("keep what would be replaced: %w", err)
 	}
-	var left []checkpoint.Item
-	p.files, left = p.plan.Files(held)
-	for _, i := range left {
-		p.keepAsIs(i)
-	}
+	p.files = p.plan.Files(held)
+	p.fillResult()
 	return svc.saveCheckpoint(ctx, p.taskFiles, s, task.ReasonSafety, held, p.files)
-}
-
-// keepAsIs moves a file of the plan to the conflicts.
-func (p *plannedRestore) keepAsIs(i checkpoint.Item) {
-	r := &p.result
-	at := slices.IndexFunc(r.Files, func(f api.RestoreItem) bool { return f.Path == i.Path })
-	if at < 0 {
-		return
-	}
-	item := r.Files[at]
-	r.Bytes -= item.Size
-	item.How, item.Size, item.Why = "", 0, i.Why
-	r.Files = slices.Delete(r.Files, at, at+1)
-	r.Conflicts = append(r.Conflicts, item)
 }
 
 // carryOut commits the intent of a planned restore, with the safety checkpoint, and applies it, unless planned refuses
@@ -247,7 +229,7 @@ func (svc *Service) carryOut(ctx context.Context, t *store.Task, p *plannedResto
 			return err
 		}
 	}
-	if len(p.files) == 0 {
+	if len(p.result.Files) == 0 {
 		p.result.Outcome = "nothing"
 		if len(p.with) == 0 {
 			return nil
