@@ -240,7 +240,7 @@ func TestWhatMayNotBeRead(t *testing.T) {
 		t.Errorf("behind a closed folder: %+v", v)
 	}
 	s := l.survey()
-	if u := s.Unheld(); u.Files != 1 || len(u.Folders) != 1 || u.Folders[0] != "closed" {
+	if u := s.unheld; u.Files != 1 || len(u.Folders) != 1 || u.Folders[0] != "closed" {
 		t.Errorf("unheld: %+v", u)
 	}
 	// What becomes visible did not come with the command.
@@ -260,7 +260,7 @@ func TestADiskThatRefuses(t *testing.T) {
 	}
 	// A survey is right all the same, and says that nothing could be kept.
 	s := l.survey()
-	if u := s.Unheld(); u.Trouble == nil || u.Files != 1 {
+	if u := s.unheld; u.Trouble == nil || u.Files != 1 {
 		t.Errorf("unheld: %+v", u)
 	}
 	l.write("a", "2")

@@ -141,7 +141,7 @@ func changesAreTheDifference(t *testing.T, o Options, git bool) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			if u := s.Unheld(); u.String() != "" {
+			if u := s.unheld; u.String() != "" {
 				rt.Fatalf("unheld: %v", u)
 			}
 			for range rapid.IntRange(0, 8).Draw(rt, "edits") {

@@ -22,7 +22,7 @@ func TestSpecialFiles(t *testing.T) {
 		t.Errorf("a pipe is %+v", v)
 	}
 	s := l.survey()
-	if s.Unheld().String() != "" {
+	if s.Unheld() != "" {
 		t.Errorf("unheld: %v", s.Unheld())
 	}
 	l.remove("pipe")

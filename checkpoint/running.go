@@ -25,11 +25,11 @@ const Brief = 3 * time.Second
 const beat = time.Second
 
 // SurveyFor makes a Survey and stores it under the names of a task and its call; see Interrupted. It removes stored
-// surveys of the task's other calls.
+// surveys of the task's other calls. Without a call it stores nothing.
 func (k *Keeper) SurveyFor(ctx context.Context, task, call string) (*Survey, error) {
 	s, err := k.Survey(ctx)
-	if err != nil {
-		return nil, err
+	if err != nil || call == "" {
+		return s, err
 	}
 	s.base.made = time.Now()
 	name := beforeFile(k.dir, task, call)

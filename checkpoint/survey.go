@@ -20,7 +20,7 @@ import (
 type Survey struct {
 	k       *Keeper
 	base    *scan // the result of its scan
-	unheld  Unheld
+	unheld  unheld
 	release func() // allows the store to remove contents that no manifest names
 
 	file  string        // the file that stores the survey; "" = none
@@ -28,8 +28,8 @@ type Survey struct {
 	took  time.Duration // how long the command ran
 }
 
-// Unheld describes what a command may change and no checkpoint could bring back.
-type Unheld struct {
+// unheld describes what a command may change and no checkpoint could bring back.
+type unheld struct {
 	Files   int
 	Bytes   int64
 	Names   []string // of the largest files, at most five, largest first
@@ -39,14 +39,15 @@ type Unheld struct {
 	Trouble error    // why nothing more could be kept; nil when only limits kept contents out
 
 	// Paths that .gitignore hides and no task knows: at most five, those nearest to the top; folders end in "/".
-	// String leaves them out: they exist before every command.
 	Hidden     []string
 	MoreHidden bool
 }
 
-// String describes what could not be brought back: "3 files (1.2 GB) that could not be brought back: a.bin, ...". It
-// returns "" when everything could be.
-func (u Unheld) String() string {
+// Unheld describes what could not be brought back: "3 files (1.2 GB) that could not be brought back: a.bin, ..."; "" =
+// everything could be. It leaves out what .gitignore hides, which exists before every command.
+func (s *Survey) Unheld() string { return s.unheld.String() }
+
+func (u unheld) String() string {
 	var parts []string
 	if u.Files > 0 {
 		s := fmt.Sprintf("%s (%s) that could not be brought back: %s", api.Plural(u.Files, "file"), api.SizeText(u.Bytes),
@@ -75,13 +76,13 @@ func (u Unheld) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// HiddenText names the Hidden paths: ".env, node_modules/, ..."; "" = there are none.
-func (u Unheld) HiddenText() string {
-	s := strings.Join(u.Hidden, ", ")
-	if u.MoreHidden {
-		s += ", ..."
+// Hidden names what .gitignore hides and no task knows: ".env, node_modules/, ..."; "" = there is nothing.
+func (s *Survey) Hidden() string {
+	text := strings.Join(s.unheld.Hidden, ", ")
+	if s.unheld.MoreHidden {
+		text += ", ..."
 	}
-	return s
+	return text
 }
 
 // Survey examines the workspace before a command, and keeps contents that the command might change, if they exist
@@ -122,14 +123,11 @@ func (k *Keeper) withTurn(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// Unheld returns what could not be brought back.
-func (s *Survey) Unheld() Unheld { return s.unheld }
-
 // Close ends a survey whose command was not run. After Changes it does nothing.
 func (s *Survey) Close() { s.release() }
 
-func (s *scan) unheld(trouble error) Unheld {
-	u := Unheld{Cut: s.end != "", Full: s.full, Trouble: trouble}
+func (s *scan) unheld(trouble error) unheld {
+	u := unheld{Cut: s.end != "", Full: s.full, Trouble: trouble}
 	u.Folders = append(u.Folders, api.Each(s.closed, func(dir string) string { return shown(strings.TrimSuffix(dir, "/")) })...)
 	var large []*entry
 	for i := range s.list {

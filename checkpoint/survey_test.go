@@ -108,7 +108,7 @@ func TestUnheldIsSaid(t *testing.T) {
 	l.write("c", strings.Repeat("c", 90))
 	l.write("large\n", strings.Repeat("x", 1000))
 	s := l.survey()
-	u := s.Unheld()
+	u := s.unheld
 	if u.Files != 2 || u.Bytes != 1090 {
 		t.Errorf("unheld: %+v", u)
 	}
@@ -132,7 +132,7 @@ func TestUnheldIsSaid(t *testing.T) {
 		t.Errorf("%d of three are there, want 2: %+v", kept, got)
 	}
 	// The budget is one survey's: the next one goes on where this one stopped.
-	if u := l.survey().Unheld(); u.String() != "" {
+	if u := l.survey().unheld; u.String() != "" {
 		t.Errorf("then: %v", u)
 	}
 }
@@ -152,22 +152,22 @@ func TestWhatRulesHideIsNamed(t *testing.T) {
 	gitIn(t, l.root, "add", "-f", "tracked.log")
 	l.commitAll(l.root)
 	l.k.Know("known.log")
-	u := l.survey().Unheld()
-	if got, want := u.HiddenText(), ".env, out/, vendor, x.log, src/a.o, ..."; got != want {
+	u := l.survey()
+	if got, want := u.Hidden(), ".env, out/, vendor, x.log, src/a.o, ..."; got != want {
 		t.Errorf("hidden: %q, want %q", got, want)
 	}
-	if u.String() != "" {
+	if u.Unheld() != "" {
 		t.Errorf("and besides: %v", u)
 	}
 	l.write(".gitignore", "")
 	l.write("src/.gitignore", "")
-	if got := l.survey().Unheld().HiddenText(); got != "" {
+	if got := l.survey().Hidden(); got != "" {
 		t.Errorf("without rules: %q", got)
 	}
 	// A name is no more than a name in the line that tells it.
 	l.write(".gitignore", "/b*\n")
 	l.write("b\nad", "1")
-	if got := l.survey().Unheld().HiddenText(); got != "b?ad" {
+	if got := l.survey().Hidden(); got != "b?ad" {
 		t.Errorf("hidden: %q", got)
 	}
 }
@@ -177,12 +177,12 @@ func TestCapsOfFilesAndWalks(t *testing.T) {
 	for _, p := range []string{"a", "b", "c", "d"} {
 		l.write(p, p)
 	}
-	if u := l.survey().Unheld(); u.Files != 2 || u.Full {
+	if u := l.survey().unheld; u.Files != 2 || u.Full {
 		t.Errorf("of 4 files 2 may be kept; unheld: %+v", u)
 	}
 	l.k = l.open(Options{Git: "none", MaxWalk: 2})
 	s := l.survey()
-	if u := s.Unheld(); !u.Cut || u.String() == "" {
+	if u := s.unheld; !u.Cut || u.String() == "" {
 		t.Errorf("unheld: %+v", u)
 	}
 	// The walk ended at c: what is behind it was not seen before, and did not come now.
@@ -195,7 +195,7 @@ func TestCapsOfFilesAndWalks(t *testing.T) {
 	l.k = l.open(Options{Git: "none", MaxStore: -1})
 	l.write("e", "not kept yet")
 	s = l.survey()
-	if u := s.Unheld(); u.Files != 1 || u.Names[0] != "e" || !u.Full || !strings.HasSuffix(u.String(), "could not be brought back: e (the store of checkpoints is full: roost checkpoint gc may make room, or a larger checkpoint_store)") {
+	if u := s.unheld; u.Files != 1 || u.Names[0] != "e" || !u.Full || !strings.HasSuffix(u.String(), "could not be brought back: e (the store of checkpoints is full: roost checkpoint gc may make room, or a larger checkpoint_store)") {
 		t.Errorf("with a full store: %v", u)
 	}
 	v, err := l.k.Hold(t.Context(), []string{"e"})
@@ -215,7 +215,7 @@ func TestAFolderOfTooManyNames(t *testing.T) {
 			l.write(fmt.Sprintf("%s%d.log", dir, i), "x")
 		}
 		s := l.survey()
-		if u := s.Unheld(); !u.Cut {
+		if u := s.unheld; !u.Cut {
 			t.Errorf("9 names in %q: unheld %+v, want it cut", dir, u)
 		}
 		l.write("a", "22")

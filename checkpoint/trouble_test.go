@@ -28,7 +28,7 @@ func TestASurveyStopsWhereTheStoreIsFull(t *testing.T) {
 		l.write("a", strings.Repeat("a", 600))
 		l.write("b", strings.Repeat("b", 600))
 		l.k = l.open(Options{Git: "none", MaxStore: size + c.room})
-		if u := l.survey().Unheld(); u.Files != c.unheld || u.Full != (c.unheld > 0) || u.Trouble != nil {
+		if u := l.survey().unheld; u.Files != c.unheld || u.Full != (c.unheld > 0) || u.Trouble != nil {
 			t.Errorf("room for %d bytes: %+v", c.room, u)
 		}
 	}
@@ -42,7 +42,7 @@ func TestASurveyThatCannotBeKeptSaysSo(t *testing.T) {
 	l.write("new", "y")
 	mend := l.unholdable()
 	s := l.survey()
-	if u := s.Unheld(); u.Trouble == nil || u.Files != 1 || u.Names[0] != "new" {
+	if u := s.unheld; u.Trouble == nil || u.Files != 1 || u.Names[0] != "new" {
 		t.Errorf("unheld: %+v", u)
 	}
 	mend()
@@ -93,7 +93,7 @@ func TestAnIndexThatPromisesWhatWasNowhere(t *testing.T) {
 		l := newBench(t, Options{MaxFile: 4})
 		l.write("a", "longer than what is kept")
 		l.k.Know("a")
-		if u := l.survey().Unheld(); u.Files != 1 {
+		if u := l.survey().unheld; u.Files != 1 {
 			t.Fatalf("got %+v, want u.Files = 1", u)
 		}
 		l.commitAll(l.root)
@@ -104,7 +104,7 @@ func TestAnIndexThatPromisesWhatWasNowhere(t *testing.T) {
 		for i := range l.k.last.list {
 			l.k.last.list[i].read += int64(time.Hour) // long after the file's times
 		}
-		if u := l.survey().Unheld(); (u.Files == 1) != lost {
+		if u := l.survey().unheld; (u.Files == 1) != lost {
 			t.Errorf("lost %v: %+v", lost, u)
 		}
 	}

@@ -85,7 +85,7 @@ func TestCleanFilesAreNotCopied(t *testing.T) {
 	gitIn(t, l.root, "rm", "-q", "--cached", "untracked")
 	l.write("b", "edited") // not as the index has it
 	s := l.survey()
-	if u := s.Unheld(); u.Files != 2 || len(u.Names) != 2 {
+	if u := s.unheld; u.Files != 2 || len(u.Names) != 2 {
 		t.Errorf("unheld: %+v", u)
 	}
 	if size, err := l.k.Size(t.Context()); err != nil || size != 0 {
@@ -110,7 +110,7 @@ func TestLargeFilesInGit(t *testing.T) {
 	l.commitAll(l.root)
 	l.write("untracked", strings.Repeat("y", 15))
 	s := l.survey()
-	if u := s.Unheld(); u.Files != 2 || u.Names[0] != "huge" || u.Names[1] != "untracked" {
+	if u := s.unheld; u.Files != 2 || u.Names[0] != "huge" || u.Names[1] != "untracked" {
 		t.Errorf("unheld: %+v", u)
 	}
 	for _, p := range []string{"large", "huge", "untracked"} {
@@ -143,7 +143,7 @@ func TestRepositoriesOfAllForms(t *testing.T) {
 	gitIn(t, outer, "worktree", "add", "-q", l.at("worktree"))
 	s := l.survey()
 	// .gitmodules and such lie outside; the worktree holds copies of what is committed.
-	if u := s.Unheld(); u.String() != "" {
+	if u := s.unheld; u.String() != "" {
 		t.Errorf("unheld: %v", u)
 	}
 	before := fingerprint(t, l.at("../.git"))

@@ -113,16 +113,7 @@ func (k *RunStore) Survey(ctx context.Context, known []string, call string) (che
 		return nil, err
 	}
 	keeper.Know(known...)
-	var s *checkpoint.Survey
-	if call == "" {
-		s, err = keeper.Survey(ctx)
-	} else {
-		s, err = keeper.SurveyFor(ctx, nameInStore(k.task.Ref), call)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return survey{s}, nil
+	return keeper.SurveyFor(ctx, nameInStore(k.task.Ref), call)
 }
 
 // Interrupted returns the survey before a call whose run was killed; nil when there is none.
@@ -132,10 +123,10 @@ func (k *RunStore) Interrupted(ctx context.Context, call string) (checkpoints.Su
 		return nil, err
 	}
 	s, err := keeper.Interrupted(ctx, nameInStore(k.task.Ref), call)
-	if s == nil || err != nil {
+	if s == nil { // no survey at all, and not one without a value
 		return nil, err
 	}
-	return survey{s}, nil
+	return s, err
 }
 
 // Save makes a checkpoint durable, and names its store and commit.
@@ -167,13 +158,6 @@ func (k *RunStore) Save(ctx context.Context, c task.CheckpointSaved, files map[s
 	k.last = commit
 	return keeper.Name(), commit, nil
 }
-
-// survey is a checkpoint.Survey in the form of agent/checkpoints.Survey.
-type survey struct{ *checkpoint.Survey }
-
-func (s survey) Unheld() string { return s.Survey.Unheld().String() }
-
-func (s survey) Hidden() string { return s.Survey.Unheld().HiddenText() }
 
 // Save makes a checkpoint of the present contents of a task's files. What others changed since the task's last checkpoint
 // is then distinct from what the task changes next. There is no new checkpoint when no file differs from the
