@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -80,8 +79,9 @@ func (s Set) Find(mode, name string) (k Skill, text string, err error) {
 		return Skill{}, "", ErrNone
 	}
 	k = list[i]
-	err = s.visit(k.Source, func(fsys fs.FS, root string) error {
-		rel, err := filepath.Rel(root, k.Path)
+	base := s.base(k.Source)
+	err = slash.Visit(k.Source, base, func(fsys fs.FS) error {
+		rel, err := filepath.Rel(base, k.Path)
 		if err != nil {
 			return err
 		}
@@ -97,16 +97,17 @@ func (s Set) all(mode string) (list []Skill, notes []string) {
 	note := func(where, why string) {
 		notes = append(notes, fmt.Sprintf("the skill %s is left out: %s", where, why))
 	}
-	for _, source := range []string{"project", "global"} {
+	for _, source := range slash.Sources {
 		var found []Skill
-		err := s.visit(source, func(fsys fs.FS, root string) error {
+		base := s.base(source)
+		err := slash.Visit(source, base, func(fsys fs.FS) error {
 			for _, dir := range folders(mode) {
-				found = append(found, scan(fsys, root, dir, note)...)
+				found = append(found, scan(fsys, base, dir, note)...)
 			}
 			return nil
 		})
 		if err != nil {
-			notes = append(notes, fmt.Sprintf("the skills of %s cannot be read: %v", s.base(source), err))
+			notes = append(notes, fmt.Sprintf("the skills of %s cannot be read: %v", base, err))
 		}
 		for _, own := range []bool{true, false} { // those for this mode count before those for every mode
 			for _, k := range found {
@@ -123,27 +124,10 @@ func (s Set) all(mode string) (list []Skill, notes []string) {
 
 // base returns the folder above the skills of a source, "" for none.
 func (s Set) base(source string) string {
-	if source == "project" {
+	if source == slash.Project {
 		return s.Workspace
 	}
 	return s.Home
-}
-
-// visit lets f read a source's files; without such a source it does nothing.
-func (s Set) visit(source string, f func(fsys fs.FS, root string) error) error {
-	base := s.base(source)
-	switch {
-	case base == "":
-		return nil
-	case source == "global":
-		return f(os.DirFS(base), base)
-	}
-	root, err := inputfile.OpenDir(base)
-	if err != nil {
-		return inputfile.WithoutPath(err)
-	}
-	defer root.Close()
-	return f(inputfile.FS(root), base)
 }
 
 // folder is a folder that may hold skills, and the mode that all of them are for.
