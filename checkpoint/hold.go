@@ -5,10 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,10 +17,6 @@ import (
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
-
-// inMemory is the size in bytes up to which a file is read once; larger files are read twice, for their names and for
-// the store.
-const inMemory = 8 << 20
 
 // Hold records what is at paths now and keeps it: when it returns nil, the contents are durable. Paths are as tools
 // name them, relative or absolute; the map's keys are recorded paths, and there may be two for one path: a link, and
@@ -75,7 +69,7 @@ func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]api.FileV
 	}
 	out := make(map[string]api.FileVersion, len(paths))
 	for _, p := range paths {
-		v, err := k.version(ctx, g, p, func(p string, c *fileContent) (string, error) {
+		v, err := k.version(ctx, g, p, k.o.MaxHold, func(c *fileContent) (string, error) {
 			if k.isSound(ctx, c.hash()) {
 				return string(c.hash()), nil
 			}
@@ -83,10 +77,8 @@ func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]api.FileV
 				return "", nil
 			}
 			room -= c.size
-			if ok, err := put(ctx, b, g, p, c); !ok {
-				return "", err
-			}
-			return string(c.hash()), nil
+			id, err := b.Add(c.data)
+			return string(id), err
 		})
 		if err != nil {
 			return nil, err
@@ -126,64 +118,6 @@ func (k *Keeper) isSound(ctx context.Context, id content.Hash) bool {
 	return true
 }
 
-// put adds a content to a batch. It reads a file that changed since it was read again, and changes c to describe the
-// content that was added.
-func put(ctx context.Context, b content.Batch, g *workspace.Tree, p string, c *fileContent) (bool, error) {
-	if c.data != nil || c.size == 0 {
-		_, err := b.Add(c.data)
-		return err == nil, err
-	}
-	for range tries {
-		f, info, err := g.OpenRegular(OnDisk(p))
-		if err != nil {
-			return false, nil //nolint:nilerr // gone or closed since it was read: not kept, and so reported
-		}
-		ok, err := putFrom(ctx, b, f, info, c)
-		f.Close()
-		if ok || err != nil {
-			return ok, err
-		}
-	}
-	return false, nil
-}
-
-func putFrom(ctx context.Context, b content.Batch, f *os.File, info fs.FileInfo, c *fileContent) (bool, error) {
-	r := newReader(0)
-	r.begin(info.Size())
-	src := &source{r: workspace.NewContextReader(ctx, io.LimitReader(f, info.Size()))}
-	id, err := b.AddFrom(io.TeeReader(src, io.MultiWriter(r.sha1, r.sha2)), info.Size())
-	switch {
-	case errors.Is(err, content.ErrLength):
-		return false, nil // it became shorter
-	case err != nil && src.err != nil && ctx.Err() == nil:
-		return false, nil // the file failed, and not the store
-	case err != nil:
-		return false, err
-	}
-	c.size, c.at = info.Size(), statOf(info)
-	r.end(c)
-	if c.hash() != id {
-		return false, fmt.Errorf("the content store gave %s the name %s", c.hash(), id)
-	}
-	after, err := f.Stat()
-	c.stable = err == nil && statOf(after) == c.at
-	return true, nil
-}
-
-// source remembers the error that ended a stream.
-type source struct {
-	r   io.Reader
-	err error
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
-	}
-	return n, err
-}
-
 // Look returns what is at recorded paths now. It keeps no content: Blob is set only where the store already has the
 // content. Every path is in the map.
 func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]api.FileVersion, error) {
@@ -194,7 +128,7 @@ func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]api.FileV
 	defer g.Close()
 	out := make(map[string]api.FileVersion, len(paths))
 	for _, p := range paths {
-		v, err := k.version(ctx, g, p, func(_ string, c *fileContent) (string, error) {
+		v, err := k.version(ctx, g, p, -1, func(c *fileContent) (string, error) {
 			if k.store.Contains(ctx, c.hash()) {
 				return string(c.hash()), nil
 			}
@@ -212,9 +146,9 @@ func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]api.FileV
 }
 
 // version reads what is at a recorded path; keep returns the name of the content in the store, "" when it is not
-// kept.
-func (k *Keeper) version(ctx context.Context, g *workspace.Tree, p string,
-	keep func(string, *fileContent) (string, error)) (api.FileVersion, error) {
+// kept. keep gets the data of files up to small bytes, and of links.
+func (k *Keeper) version(ctx context.Context, g *workspace.Tree, p string, small int64,
+	keep func(*fileContent) (string, error)) (api.FileVersion, error) {
 	gone := api.FileVersion{Kind: api.KindGone}
 	if !plain(p) {
 		return api.FileVersion{Kind: api.KindOther}, nil
@@ -244,9 +178,9 @@ func (k *Keeper) version(ctx context.Context, g *workspace.Tree, p string,
 			if err != nil {
 				continue // replaced since the stat
 			}
-			c = linkTo(target)
+			c = contentOf([]byte(target))
 		case info.Mode().IsRegular():
-			c, err = newReader(inMemory).read(ctx, g, p)
+			c, err = newReader(small).read(ctx, g, p)
 			if errors.Is(err, errVanished) {
 				continue
 			}
@@ -259,7 +193,7 @@ func (k *Keeper) version(ctx context.Context, g *workspace.Tree, p string,
 		default:
 			return api.FileVersion{Kind: api.KindOther}, nil
 		}
-		blob, err := keep(p, &c)
+		blob, err := keep(&c)
 		if err != nil {
 			return gone, err
 		}

@@ -99,6 +99,7 @@ func (r *reader) fill(ctx context.Context, f io.Reader, c *fileContent) error {
 	to := io.MultiWriter(r.sha1, r.sha2)
 	if c.size <= r.small {
 		r.data.Reset()
+		r.data.Grow(int(c.size))
 		to = io.MultiWriter(&r.data, to)
 	}
 	n, err := io.CopyBuffer(to, io.LimitReader(workspace.NewContextReader(ctx, f), c.size), r.buf)
@@ -131,9 +132,9 @@ func (r *reader) end(c *fileContent) {
 	r.sha2.Sum(c.sum[:0])
 }
 
-// linkTo makes a content from a link's target.
-func linkTo(target string) fileContent {
-	c := fileContent{data: []byte(target), size: int64(len(target)), stable: true}
+// contentOf describes a content in memory: of a link, its target.
+func contentOf(data []byte) fileContent {
+	c := fileContent{data: data, size: int64(len(data)), stable: true}
 	r := newReader(c.size)
 	r.begin(c.size)
 	r.sha1.Write(c.data)

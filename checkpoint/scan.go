@@ -233,7 +233,7 @@ func (r *reading) one(rd *reader, g *workspace.Tree, i int) {
 			r.lost(g, i)
 			return
 		}
-		c := linkTo(target)
+		c := contentOf([]byte(target))
 		c.read = time.Now().UnixNano()
 		e.take(&c)
 		r.keep(e, i, &c)

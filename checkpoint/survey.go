@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -279,26 +278,23 @@ func (k *Keeper) fetch(ctx context.Context, changed []change) error {
 	defer b.Discard()
 	var got [][20]byte
 	err = k.git.copy(ctx, ids, func(id [20]byte, size int64, from io.Reader) error {
-		if size > room {
+		e := want[id][0]
+		if size > room || size != e.size {
 			return nil
 		}
-		rd := newReader(0)
-		rd.begin(size)
-		src := &source{r: from}
-		name, err := b.AddFrom(io.TeeReader(src, io.MultiWriter(rd.sha1, rd.sha2)), size)
-		if errors.Is(err, content.ErrLength) || err != nil && src.err != nil {
-			return nil // git ended early
+		data := make([]byte, size)
+		if _, err := io.ReadFull(from, data); err != nil {
+			return nil //nolint:nilerr // git ended early
 		}
-		if err != nil {
+		// What git returned is what the file held, by both names.
+		if c := contentOf(data); c.blob != id || c.sum != e.sum {
+			return nil
+		}
+		if _, err := b.Add(data); err != nil {
 			return err
 		}
-		var c fileContent
-		rd.end(&c)
-		// What git returned is what the file held, by both names.
-		if e := want[id][0]; c.hash() == name && c.blob == id && c.sum == e.sum {
-			room -= size
-			got = append(got, id)
-		}
+		room -= size
+		got = append(got, id)
 		return nil
 	})
 	if err == nil {

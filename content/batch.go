@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -19,16 +18,16 @@ import (
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/internal/filelock"
-	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // batch is a Batch of a Folder: one bundle.
 type batch struct {
-	s     *Folder
-	ctx   context.Context
-	w     *bundleWriter
-	found bool // some contents were in the store already
-	done  bool
+	s      *Folder
+	ctx    context.Context
+	w      *bundleWriter
+	found  bool   // some contents were in the store already
+	unhold func() // ends the hold of this batch
+	done   bool
 }
 
 // Begin starts a batch and creates the store if it does not exist. Close or Discard must follow.
@@ -42,13 +41,12 @@ func (s *Folder) Begin(ctx context.Context) (Batch, error) {
 	if err := s.refresh(false); err != nil {
 		return nil, err
 	}
-	s.hold.Lock()
-	defer s.hold.Unlock()
-	if err := s.note(ctx, "", false); err != nil {
+	unhold := s.Keep() // first, so that no Settle ends the new lease
+	if err := s.claim(ctx, ""); err != nil {
+		unhold()
 		return nil, err
 	}
-	s.held.batches++
-	return &batch{s: s, ctx: ctx, w: newBundleWriter(s.tempFile, s.fault)}, nil
+	return &batch{s: s, ctx: ctx, w: newBundleWriter(s.tempFile, s.fault), unhold: unhold}, nil
 }
 
 // stored reports whether a content is in this batch or in the store, so that it need not be written.
@@ -86,31 +84,6 @@ func (b *batch) add(data []byte, manifest bool) (Hash, error) {
 	return k.Hash(), api.Failed(b.w.add(k, data, manifest), "write to the content store")
 }
 
-// AddFrom implements Batch.
-func (b *batch) AddFrom(r io.Reader, size int64) (Hash, error) {
-	if err := b.open(); err != nil {
-		return "", err
-	}
-	if size < 0 {
-		return "", fmt.Errorf("write to the content store: %w: it cannot be %d", ErrLength, size)
-	}
-	r = inputfile.ContextReader(b.ctx, r)
-	if size > inMemory {
-		k, err := b.w.stream(r, size, func(k Key) bool { return b.stored(k, false) })
-		return k.Hash(), api.Failed(err, "write to the content store")
-	}
-	var data bytes.Buffer
-	data.Grow(int(size) + bytes.MinRead)
-	n, err := io.Copy(&data, io.LimitReader(r, size+1))
-	if err == nil && n != size {
-		err = fmt.Errorf("%w: not %d bytes", ErrLength, size)
-	}
-	if err != nil {
-		return "", fmt.Errorf("write to the content store: %w", err)
-	}
-	return b.Add(data.Bytes())
-}
-
 // AddManifest implements Batch.
 func (b *batch) AddManifest(m Manifest) (Hash, error) {
 	names, err := m.Names()
@@ -142,9 +115,7 @@ func (b *batch) Discard() {
 	if !b.done {
 		b.done = true
 		b.w.drop()
-		b.s.hold.Lock()
-		b.s.held.batches--
-		b.s.hold.Unlock()
+		b.unhold()
 	}
 }
 

@@ -122,13 +122,13 @@ func openBundle(name, path string) (*bundle, error) {
 	return b, nil
 }
 
-// inMemory is the size in bytes up to which a content is compressed as a whole. Larger contents are streamed.
-const inMemory = 4 << 20
+// window is how far back in bytes a compressed content refers. It bounds the memory of a decoder.
+const window = 4 << 20
 
 // encoder serves all callers: EncodeAll may be called from several goroutines.
 var encoder = sync.OnceValue(func() *zstd.Encoder {
 	// Only wrong options are errors.
-	enc, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(inMemory))
+	enc, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(window))
 	return enc
 })
 
@@ -251,35 +251,6 @@ func (w *bundleWriter) add(k Key, data []byte, manifest bool) error {
 	}
 	w.note(row{key: k, offset: start, stored: w.at() - start, size: int64(len(data)), manifest: manifest})
 	return nil
-}
-
-// stream writes a content from a reader. When stored reports that the content is present already, stream removes it
-// again. After an error the bundle is as before.
-func (w *bundleWriter) stream(r io.Reader, size int64, stored func(Key) bool) (k Key, err error) {
-	start := w.at()
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, w.cutBack(start))
-		}
-	}()
-	enc, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		return k, err
-	}
-	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(sum, enc), io.LimitReader(r, size+1))
-	if err = errors.Join(err, enc.Close()); err != nil {
-		return k, err
-	}
-	if n != size {
-		return k, fmt.Errorf("%w: not %d bytes", ErrLength, size)
-	}
-	sum.Sum(k[:0])
-	if stored(k) {
-		return k, w.cutBack(start)
-	}
-	w.note(row{key: k, offset: start, stored: w.at() - start, size: size})
-	return k, nil
 }
 
 // frame copies the frame of a content from another bundle, after comparing the content with its hash.

@@ -28,7 +28,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 )
@@ -89,9 +88,6 @@ type Store interface {
 type Batch interface {
 	// Add adds a content.
 	Add(data []byte) (Hash, error)
-	// AddFrom adds a content of size bytes from a stream, in little memory. A longer or shorter stream gives
-	// ErrLength, and nothing is added.
-	AddFrom(r io.Reader, size int64) (Hash, error)
 	// AddManifest adds a manifest. Every content that it names must be in this batch or in the store; a missing one
 	// gives ErrMissing, so that no collection ever finds a manifest without its contents.
 	AddManifest(m Manifest) (Hash, error)
@@ -119,8 +115,6 @@ var (
 	ErrDamaged = errors.New("is damaged in the content store")
 	// ErrTooLarge: the content is larger than the caller's limit.
 	ErrTooLarge = errors.New("is larger than the limit")
-	// ErrLength: a stream was shorter or longer than its announced size.
-	ErrLength = errors.New("its length differs from the announced length")
 )
 
 // Key is a hash as its bytes.

@@ -28,14 +28,13 @@ import (
 
 // held records what a Store relies on.
 type held struct {
-	lease   *os.File // nil: it relies on nothing
-	names   map[string]bool
-	batches int
-	keeps   int
+	lease *os.File // nil: it relies on nothing
+	names map[string]bool
+	keeps int // that are open, those of batches included
 }
 
 // idle reports whether nothing is held, and contents that are found need not be held.
-func (h *held) idle() bool { return h.lease == nil && h.batches == 0 && h.keeps == 0 }
+func (h *held) idle() bool { return h.lease == nil && h.keeps == 0 }
 
 // patience bounds how long a caller with other work waits for a kernel lock: each process before it syncs a few
 // times, and on a slow disk one sync takes seconds.
@@ -149,7 +148,8 @@ func (s *Folder) rely(ctx context.Context, name string) error {
 	return s.note(ctx, name, true)
 }
 
-// claim holds a bundle that is about to get its name. If the bundle never gets it, the claim is harmless.
+// claim holds a bundle that is about to get its name; "" only creates the lease. If the bundle never gets its name, the
+// claim is harmless.
 func (s *Folder) claim(ctx context.Context, name string) error {
 	s.hold.Lock()
 	defer s.hold.Unlock()
@@ -250,7 +250,7 @@ func (s *Folder) Keep() (release func()) {
 func (s *Folder) Settle() {
 	s.hold.Lock()
 	defer s.hold.Unlock()
-	if s.held.keeps == 0 && s.held.batches == 0 {
+	if s.held.keeps == 0 {
 		s.dropLease()
 	}
 }

@@ -5,6 +5,7 @@ package content
 import (
 	"context"
 	"errors"
+	"io"
 	"syscall"
 	"testing"
 
@@ -37,7 +38,7 @@ func TestAFullDisk(t *testing.T) {
 					return err
 				}
 				defer b.Discard()
-				if _, err = b.AddFrom(&noise{left: 9 << 20, x: 3}, 9<<20); err != nil {
+				if _, err = b.Add(fixture.Must[[]byte](t)(io.ReadAll(&noise{left: 9 << 20, x: 3}))); err != nil {
 					return err
 				}
 				h, err := commitTo(b, map[string]string{"f": "new"})

@@ -44,7 +44,6 @@ func Run(t *testing.T, open func(t *testing.T) Backend) {
 		{"AnEmptyStore", testEmpty},
 		{"WhatIsWrittenIsRead", testRoundTrip},
 		{"ABatchIsWholeOrNothing", testBatch},
-		{"AStreamHasTheAnnouncedLength", testLengths},
 		{"AContextEndsTheWork", testContext},
 		{"ADamagedContentIsWrittenAgain", testDamaged},
 		{"AManifestNeedsItsContents", testManifest},

@@ -3,8 +3,6 @@ package contenttest
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"maps"
 	"strings"
 	"time"
@@ -13,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
-// large is a size for which no store keeps a content in memory as a whole.
+// large is a size of a content that no store reads or writes in one piece.
 const large = 5 << 20
 
 func testEmpty(b *bench) {
@@ -52,7 +50,7 @@ func testRoundTrip(b *bench) {
 	hashes := map[content.Hash]string{}
 	write(b, s, func(w content.Batch) {
 		for i, c := range contents {
-			h := fixture.Must[content.Hash](b)(w.AddFrom(strings.NewReader(c), int64(len(c))))
+			h := fixture.Must[content.Hash](b)(w.Add([]byte(c)))
 			if again := fixture.Must[content.Hash](b)(w.Add([]byte(c))); h != HashOf(c) || again != h {
 				b.Errorf("content %d: got %s and %s, want %s", i, h, again, HashOf(c))
 			}
@@ -90,7 +88,7 @@ func testBatch(b *bench) {
 	}
 	w := fixture.Must[content.Batch](b)(s.Begin(ctx))
 	fixture.Must[content.Hash](b)(w.Add([]byte("dropped")))
-	fixture.Must[content.Hash](b)(w.AddFrom(strings.NewReader(text(1, large)), large))
+	fixture.Must[content.Hash](b)(w.Add([]byte(text(1, large))))
 	w.Discard()
 	w.Discard()
 	if got := fixture.Must[int64](b)(s.Size(ctx)); got != size {
@@ -118,52 +116,14 @@ func testBatch(b *bench) {
 	}
 }
 
-func testLengths(b *bench) {
-	s := b.open()
-	big := text(3, large)
-	for _, c := range []struct {
-		content string
-		size    int64
-	}{{"abc", 4}, {"abc", 2}, {"abc", -1}, {"", 1}, {big, large + 1}, {big, large - 1}} {
-		write(b, s, func(w content.Batch) {
-			if _, err := w.AddFrom(strings.NewReader(c.content), c.size); !errors.Is(err, content.ErrLength) {
-				b.Errorf("%d bytes announced as %d: got %v, want ErrLength", len(c.content), c.size, err)
-			}
-			fixture.Must[content.Hash](b)(w.Add(fmt.Appendf(nil, "after %d %d", len(c.content), c.size)))
-		})
-	}
-	trouble := errors.New("a bad disk")
-	write(b, s, func(w content.Batch) {
-		_, err := w.AddFrom(io.MultiReader(strings.NewReader(big), failing{trouble}), large*2)
-		if !errors.Is(err, trouble) {
-			b.Errorf("a failing stream: got %v, want its error", err)
-		}
-		fixture.Must[content.Hash](b)(w.Add([]byte("after it")))
-	})
-	for _, want := range []string{"after it", "after 3 4", fmt.Sprintf("after %d %d", large, large-1)} {
-		if got := read(b, s, HashOf(want)); got != want {
-			b.Errorf("after a bad stream: got %q, want %q", got, want)
-		}
-	}
-}
-
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
-
-// endless is a stream without an end.
-type endless struct{}
-
-func (endless) Read(p []byte) (int, error) { return len(p), nil }
-
 func testContext(b *bench) {
 	s := b.open()
 	big := text(1, large)
-	write(b, s, func(w content.Batch) { fixture.Must[content.Hash](b)(w.AddFrom(strings.NewReader(big), large)) })
+	write(b, s, func(w content.Batch) { fixture.Must[content.Hash](b)(w.Add([]byte(big))) })
 	ctx, cancel := context.WithCancel(b.Context())
 	w := fixture.Must[content.Batch](b)(s.Begin(ctx))
 	cancel()
-	if _, err := w.AddFrom(endless{}, 1<<40); !errors.Is(err, context.Canceled) {
+	if _, err := w.Add([]byte(big)); !errors.Is(err, context.Canceled) {
 		b.Errorf("add: got %v, want that it was cancelled", err)
 	}
 	if err := w.Close(); !errors.Is(err, context.Canceled) {
@@ -185,7 +145,7 @@ func testDamaged(b *bench) {
 		s := b.open()
 		c := text(9+i, size)
 		put := func(s content.Store) {
-			write(b, s, func(w content.Batch) { fixture.Must[content.Hash](b)(w.AddFrom(strings.NewReader(c), int64(size))) })
+			write(b, s, func(w content.Batch) { fixture.Must[content.Hash](b)(w.Add([]byte(c))) })
 		}
 		put(s)
 		s.Settle()

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/roost-dev/roost/database"
 	"github.com/roost-dev/roost/database/payload"
 	"github.com/roost-dev/roost/internal/failpoint"
-	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // batch implements content.Batch.
@@ -26,6 +24,7 @@ type batch struct {
 	spool  spool
 	have   map[content.Key]*packed
 	relied map[content.Key]bool // contents of the store that manifests of the batch name
+	unhold func()               // ends the hold of this batch
 	done   bool
 }
 
@@ -37,10 +36,7 @@ func (s *Store) Begin(ctx context.Context) (content.Batch, error) {
 	if _, err := s.create(ctx); err != nil {
 		return nil, fmt.Errorf("write to the content store: %w", database.Explained(err))
 	}
-	s.hold.Lock()
-	defer s.hold.Unlock()
-	s.batches++
-	return &batch{s: s, ctx: ctx, have: map[content.Key]*packed{}, relied: map[content.Key]bool{}}, nil
+	return &batch{s: s, ctx: ctx, have: map[content.Key]*packed{}, relied: map[content.Key]bool{}, unhold: s.Keep()}, nil
 }
 
 func (b *batch) open() error {
@@ -59,64 +55,18 @@ func (b *batch) Add(data []byte) (content.Hash, error) {
 	if b.have[k] != nil {
 		return k.Hash(), nil
 	}
-	return b.add(bytes.NewReader(data), int64(len(data)))
-}
-
-// AddFrom implements content.Batch.
-func (b *batch) AddFrom(r io.Reader, size int64) (content.Hash, error) {
-	if err := b.open(); err != nil {
-		return "", err
-	}
-	if size < 0 {
-		return "", fmt.Errorf("write to the content store: %w: it cannot be %d", content.ErrLength, size)
-	}
-	return b.add(inputfile.ContextReader(b.ctx, r), size)
-}
-
-// add packs a stream of size bytes. After an error the batch is as before.
-func (b *batch) add(r io.Reader, size int64) (_ content.Hash, err error) {
 	start := b.spool.end
-	p := &packed{size: size}
-	defer func() {
-		if err != nil {
-			b.spool.cutBack(start)
-			err = fmt.Errorf("write to the content store: %w", err)
-		}
-	}()
-	sum := sha256.New()
-	piece := make([]byte, min(size, payload.PieceSize))
-	for left := size; left > 0; {
-		piece = piece[:min(left, payload.PieceSize)]
-		if _, err := io.ReadFull(r, piece); err != nil {
-			return "", shorter(err, size)
-		}
-		sum.Write(piece)
+	p := &packed{key: k, size: int64(len(data))}
+	for piece := range slices.Chunk(data, payload.PieceSize) {
 		at, err := b.spool.add(piece)
 		if err != nil {
-			return "", err
+			b.spool.cutBack(start)
+			return "", fmt.Errorf("write to the content store: %w", err)
 		}
-		p.pieces, p.stored, left = append(p.pieces, at), p.stored+int64(at.length), left-int64(len(piece))
+		p.pieces, p.stored = append(p.pieces, at), p.stored+int64(at.length)
 	}
-	switch _, err := io.ReadFull(r, make([]byte, 1)); {
-	case err == nil:
-		return "", fmt.Errorf("%w: more than %d bytes", content.ErrLength, size)
-	case !errors.Is(err, io.EOF):
-		return "", err
-	}
-	sum.Sum(p.key[:0])
-	if b.have[p.key] != nil {
-		b.spool.cutBack(start)
-	} else {
-		b.have[p.key] = p
-	}
-	return p.key.Hash(), nil
-}
-
-func shorter(err error, size int64) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: fewer than %d bytes", content.ErrLength, size)
-	}
-	return err
+	b.have[k] = p
+	return k.Hash(), nil
 }
 
 // AddManifest implements content.Batch.
@@ -160,9 +110,7 @@ func (b *batch) Discard() {
 	}
 	b.done = true
 	_ = b.spool.drop() // a temporary file that stays is one of the system's
-	b.s.hold.Lock()
-	defer b.s.hold.Unlock()
-	b.s.batches--
+	b.unhold()
 }
 
 // Close implements content.Batch.

@@ -71,7 +71,7 @@ func (s *Store) Prefetch(ctx context.Context, hashes []content.Hash) error {
 func (s *Store) idle() bool {
 	s.hold.Lock()
 	defer s.hold.Unlock()
-	return s.keeps == 0 && s.batches == 0 && len(s.known) == 0
+	return s.keeps == 0 && len(s.known) == 0
 }
 
 // knows returns what earlier requests showed about a content. Once the lease has ended, nothing is known.
@@ -169,7 +169,7 @@ func (s *Store) Keep() (release func()) {
 func (s *Store) Settle() {
 	s.hold.Lock()
 	defer s.hold.Unlock()
-	if s.keeps == 0 && s.batches == 0 {
+	if s.keeps == 0 {
 		_ = s.release()
 	}
 }

@@ -28,12 +28,11 @@ type Store struct {
 	id      int32      // 0: the store is not known to exist
 	damaged map[content.Key]bool
 
-	hold    sync.Mutex // guards the next fields; held during a request to the database
-	batches int
-	keeps   int
-	lease   int64                // the lease for which known is valid
-	known   map[content.Key]bool // true: held; false: absent, so it may be written again
-	stale   bool                 // rows of ended holds may still exist
+	hold  sync.Mutex           // guards the next fields; held during a request to the database
+	keeps int                  // that are open, those of batches included
+	lease int64                // the lease for which known is valid
+	known map[content.Key]bool // true: held; false: absent, so it may be written again
+	stale bool                 // rows of ended holds may still exist
 }
 
 // lockClass is the class of the locks of stores. The number is arbitrary.
