@@ -341,7 +341,18 @@ func (s *Folder) copy(ctx context.Context, h Hash, limit int64, out *bytes.Buffe
 	}
 	tried := map[string]bool{}
 	var first error // why the first copy cannot be read
-	try := func() (done bool, err error) {
+	free := func() {}
+	defer func() { free() }()
+	for try := range 3 {
+		switch {
+		case try == 1:
+			err = s.refresh(true)
+		case try == 2 && !alone && !s.quiet():
+			free, err = s.keepBundles(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("content %s: %w", h, err)
+		}
 		for _, p := range s.copies(k) {
 			if tried[p.b.name] {
 				continue
@@ -349,13 +360,13 @@ func (s *Folder) copy(ctx context.Context, h Hash, limit int64, out *bytes.Buffe
 			err := s.copyFrom(ctx, p, limit, out)
 			switch {
 			case err == nil:
-				return true, nil
+				return nil
 			case errors.Is(err, fs.ErrNotExist):
 				continue
 			case ctx.Err() != nil:
-				return true, ctx.Err()
+				return ctx.Err()
 			case errors.Is(err, ErrTooLarge):
-				return true, fmt.Errorf("content %s %w", h, err)
+				return fmt.Errorf("content %s %w", h, err)
 			}
 			if errors.Is(err, ErrDamaged) {
 				s.mu.Lock()
@@ -367,27 +378,6 @@ func (s *Folder) copy(ctx context.Context, h Hash, limit int64, out *bytes.Buffe
 				first = err
 			}
 		}
-		return false, nil
-	}
-	if done, err := try(); done {
-		return err
-	}
-	if err := s.refresh(true); err != nil {
-		return fmt.Errorf("content %s: %w", h, err)
-	}
-	if done, err := try(); done {
-		return err
-	}
-	free := func() {}
-	if !alone && !s.quiet() {
-		if free, err = s.keepBundles(ctx); err != nil {
-			return fmt.Errorf("content %s: %w", h, err)
-		}
-	}
-	done, err := try()
-	free()
-	if done {
-		return err
 	}
 	s.mu.RLock()
 	bad := s.known.anyBad()
