@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -671,20 +670,17 @@ func (w *walker) rules(dir *os.Root, name, key string) *compiled {
 	if have, ok := w.k.rules[key]; ok && have.stat == now && now.settled(have.read) {
 		return &have
 	}
-	f, err := dir.OpenFile(name, os.O_RDONLY|workspace.OpenNonblock, 0)
+	fresh := compiled{stat: now, read: time.Now().UnixNano()}
+	f, _, err := workspace.OpenIn(dir, name)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	fresh := compiled{stat: now, read: time.Now().UnixNano()}
-	var text bytes.Buffer
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	text, err := io.ReadAll(io.LimitReader(f, maxRules))
+	if err != nil {
 		return nil
 	}
-	if _, err := io.Copy(&text, io.LimitReader(f, maxRules)); err != nil {
-		return nil
-	}
-	fresh.text = text.String()
+	fresh.text = string(text)
 	fresh.rules = workspace.ParseIgnore(fresh.text, false)
 	w.k.rules[key] = fresh
 	return &fresh
