@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -463,45 +462,20 @@ func mergeMode(now uint32, s Step) (uint32, bool) {
 	return now, false
 }
 
-// Applied is the report of Apply.
-type Applied struct {
-	Files int      // files that hold their target now, including those that already did
-	Left  []string // files that held something else than the intent expects, and stayed unchanged; by path
-}
-
-// ErrStuck: a restore failed half-way, and Apply could not undo all of its changes. The error names the files. The
-// intent still holds their targets: Apply can be repeated.
-var ErrStuck = errors.New("some files were put back and could not be changed back")
-
 // Apply carries out an intent: a file that is still From becomes To, one that is To already is done, and all others
-// stay unchanged. So any process can repeat it after a kill. Deletions come first, then all others, so that files can
-// replace folders and the other way round. Folders that Apply makes stay within the workspace, and it writes nothing
-// through a link. Everything is durable when it returns nil.
+// stay unchanged: left names them, by path. So any process can repeat it after a kill. Deletions come first, then all
+// others, so that files can replace folders and the other way round. Folders that Apply makes stay within the workspace,
+// and it writes nothing through a link. Everything is durable when it returns nil.
 //
 // Before it touches the first file, Apply finds missing contents, of targets and of what it replaces; the error wraps
-// ErrUnkept. When something fails later, Apply undoes its changes, and the error wraps ErrStuck where that fails too.
-// The changes of an earlier call that was killed stay: the reversed intent (task.Swapped) undoes all of them.
-func (k *Keeper) Apply(ctx context.Context, files []task.RestoreFile) (Applied, error) {
+// ErrUnkept. When something fails later, what is done stays, also that of an earlier call that was killed: the reversed
+// intent (task.Swapped) undoes all of it.
+func (k *Keeper) Apply(ctx context.Context, files []task.RestoreFile) (left []string, err error) {
 	for _, f := range files {
 		if err := k.ready(ctx, f); err != nil {
-			return Applied{}, fmt.Errorf("put files back: %w", err)
+			return nil, fmt.Errorf("put files back: %w", err)
 		}
 	}
-	done, out, err := k.apply(ctx, files)
-	if err == nil {
-		return out, nil
-	}
-	err = fmt.Errorf("put files back: %w", err)
-	// The caller may have given up, but half-done changes must not stay for that. Changes that something else made
-	// since stay.
-	if _, _, bad := k.apply(context.WithoutCancel(ctx), task.Swapped(done)); bad != nil {
-		return Applied{}, fmt.Errorf("%w; %w: %w", err, ErrStuck, bad)
-	}
-	return Applied{}, err
-}
-
-// apply is Apply without the checks before and the undo after. done are the files that it changed.
-func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []task.RestoreFile, out Applied, err error) {
 	b := k.w.NewRestorer()
 	list := ordered(files)
 	orders := api.Each(list, func(f task.RestoreFile) workspace.RestoreStep {
@@ -510,24 +484,20 @@ func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []ta
 			Data: func() ([]byte, error) { return k.Content(ctx, f.To, 0) },
 		}
 	})
-	failed, err := b.RestoreAll(ctx, orders, func(i int, put workspace.RestoreResult) {
-		if put == workspace.LeftAlone {
-			out.Left = append(out.Left, list[i].Path)
-			return
-		}
-		if put == workspace.Restored {
-			done = append(done, list[i])
+	err = b.RestoreAll(ctx, orders, func(i int, put workspace.RestoreResult) {
+		switch put {
+		case workspace.LeftAlone:
+			left = append(left, list[i].Path)
+		case workspace.Restored:
 			failpoint.Hit("restore.applied-one")
 		}
-		out.Files++
 	})
-	if err != nil {
-		// It may be half done, for example where a folder was made for it.
-		return append(done, list[failed]), out, err
+	if err == nil {
+		failpoint.Hit("restore.applied-all")
+		err = b.Sync()
 	}
-	failpoint.Hit("restore.applied-all")
-	slices.Sort(out.Left)
-	return done, out, b.Sync()
+	slices.Sort(left)
+	return left, api.Failed(err, "put files back")
 }
 
 // ready reports whether a file that is From could be changed to To, and back.

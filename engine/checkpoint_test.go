@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/trash"
 
@@ -497,6 +499,34 @@ func TestARestoreThatCannotBeFinished(t *testing.T) {
 	if told, err := b.engine.Checkpoints().Finish(context.Background(), id); err != nil || !strings.Contains(told, "finished the interrupted restore of 3 files") {
 		t.Errorf("with its contents again: %q, %v", told, err)
 	}
+}
+
+// A restore that fails after it has changed the first file gives everything back.
+func TestARestoreThatFailsInTheMiddle(t *testing.T) {
+	b, id, before, after := afterTwoTurns(t)
+	kept := fixture.Must[[]string](t)(filepath.Glob(filepath.Join(b.root, "checkpoints", b.stores()[0], "bundles", "*.bundle")))
+	damaged := 0
+	spoil := func(from, to string) {
+		for _, name := range kept {
+			data := fixture.Must[[]byte](t)(os.ReadFile(name))
+			if spoilt := bytes.Replace(data, []byte(from), []byte(to), 1); !bytes.Equal(spoilt, data) {
+				fixture.NoError(t, os.WriteFile(name, spoilt, 0o600))
+				damaged++
+			}
+		}
+	}
+	spoil("zero\n", "Zero\n") // the old content of a.txt, which comes after the removal of b.txt
+	_, _, err := b.engine.Checkpoints().Restore(context.Background(), id, checkpoints.RestoreOptions{To: "c1"})
+	if back, ok := errors.AsType[*checkpoints.RolledBackError](err); !ok || !strings.Contains(back.Error(), "a.txt") || damaged == 0 {
+		t.Errorf("%d contents are damaged: got %v, want that it was rolled back because of a.txt", damaged, err)
+	}
+	b.wantFiles("rolled back", after)
+	if b.state(id).Restoring != nil {
+		t.Error("the task is restoring")
+	}
+	spoil("Zero\n", "zero\n")
+	b.restore(id, checkpoints.RestoreOptions{To: "c1"})
+	b.wantFiles("mended", before)
 }
 
 // While a process of an earlier version works with a workspace's checkpoints, no run begins there and nothing is

@@ -225,7 +225,7 @@ func TestWhatIsPutBackIsDurable(t *testing.T) {
 	}
 	run := func(t *testing.T, w *Workspace, list []RestoreStep) error {
 		b := w.NewRestorer()
-		_, err := b.RestoreAll(t.Context(), list, func(i int, put RestoreResult) {
+		err := b.RestoreAll(t.Context(), list, func(i int, put RestoreResult) {
 			if put != Restored {
 				t.Errorf("%s: got %v, want put = Restored", list[i].Path, put)
 			}

@@ -83,19 +83,19 @@ func (c *pendingRestore) discard() {
 // files, then syncs them together, and only then renames them. It calls done once for each step that finished, not
 // always in their order. It leaves alone a path at which entries may not be restored.
 //
-// After an error, failed is its step, which may be half done, for example when a folder was made for it. Steps
-// without a call of done have changed nothing.
-func (b *Restorer) RestoreAll(ctx context.Context, orders []RestoreStep, done func(i int, put RestoreResult)) (failed int, err error) {
+// After an error its step may be half done, for example when a folder was made for it. Steps without a call of done have
+// otherwise changed nothing.
+func (b *Restorer) RestoreAll(ctx context.Context, orders []RestoreStep, done func(i int, put RestoreResult)) (err error) {
 	var open []*pendingRestore
 	defer func() {
 		for _, c := range slices.Backward(open) { // backward: a new folder can go once the steps in it are discarded
 			c.discard()
 		}
 	}()
-	named := func(i int, err error) (int, error) {
-		return i, fmt.Errorf("put back %s: %w", filepath.ToSlash(orders[i].Path), err)
+	named := func(i int, err error) error {
+		return fmt.Errorf("put back %s: %w", filepath.ToSlash(orders[i].Path), err)
 	}
-	flush := func() (int, error) {
+	flush := func() error {
 		for _, c := range open {
 			writeback(c.tmp.f)
 		}
@@ -114,7 +114,7 @@ func (b *Restorer) RestoreAll(ctx context.Context, orders []RestoreStep, done fu
 			}
 			done(c.at, put)
 		}
-		return 0, nil
+		return nil
 	}
 	for i, o := range orders {
 		if err := ctx.Err(); err != nil {
@@ -136,10 +136,9 @@ func (b *Restorer) RestoreAll(ctx context.Context, orders []RestoreStep, done fu
 			continue
 		}
 		c.at = i
-		open = append(open, c)
-		if len(open) >= maxOpenRestores {
-			if i, err := flush(); err != nil {
-				return i, err
+		if open = append(open, c); len(open) >= maxOpenRestores {
+			if err := flush(); err != nil {
+				return err
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func (b *Restorer) Restore(ctx context.Context, rel string, from, to api.FileVer
 		return 0, fmt.Errorf("put back %s: %w", filepath.ToSlash(rel), ErrPath)
 	}
 	var got RestoreResult
-	_, err := b.RestoreAll(ctx, []RestoreStep{{rel, from, to, data}}, func(_ int, put RestoreResult) { got = put })
+	err := b.RestoreAll(ctx, []RestoreStep{{rel, from, to, data}}, func(_ int, put RestoreResult) { got = put })
 	return got, err
 }
 

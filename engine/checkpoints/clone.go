@@ -92,9 +92,9 @@ func (svc *Service) FillClone(ctx context.Context, s *task.State, tree *api.Work
 			files = append(files, task.RestoreFile{Path: path, From: from, To: to})
 		}
 	}
-	done, err := k.Apply(ctx, files)
-	if err == nil && len(done.Left) > 0 {
-		err = fmt.Errorf("%s cannot be put back", done.Left[0])
+	left, err := k.Apply(ctx, files)
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("%s cannot be put back", left[0])
 	}
 	return len(files), err
 }

@@ -264,10 +264,10 @@ func (svc *Service) apply(ctx context.Context, t *store.Task, k *checkpoint.Keep
 	ended := task.RestoreEnded{Restore: r.Restore, Begun: r.Seq, Outcome: task.RestoreDone, Undoes: r.Undoes, Redoes: r.Redoes}
 	// A restore that has begun is not interrupted, even when the caller gives up.
 	ctx = context.WithoutCancel(ctx)
-	did, failed := k.Apply(ctx, r.Files)
+	left, failed := k.Apply(ctx, r.Files)
 	var events []task.Event
 	if failed == nil {
-		ended.Files, ended.Left = len(r.Files)-len(did.Left), did.Left
+		ended.Files, ended.Left = len(r.Files)-len(left), left
 		var err error
 		if events, err = decodeEvents(r.Rewind, t.State().NextMessage()); err != nil {
 			return &HalfwayError{Task: t.Ref.ID, Err: err}
