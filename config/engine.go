@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/mode"
-	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -63,7 +61,7 @@ func (p Place) Defaults(s *Settings, r setup.Choice) (filled setup.Choice, named
 		if _, sets := fields[r.Profile][key]; r.Profile != "" && (sets || who) && (higher || !fromEnv(key)) {
 			continue
 		}
-		put(v.Value)
+		put(v)
 	}
 	r.Model = p.ModelName(r.Provider, r.Model)
 	if *r.Limits == (api.RunLimits{}) {
@@ -73,64 +71,46 @@ func (p Place) Defaults(s *Settings, r setup.Choice) (filled setup.Choice, named
 }
 
 // presets returns the settings that fill members of a request, each with the function that sets the member unless the
-// request has its own. The values were checked when they were read.
-func presets(r *setup.Choice) map[string]func(Value) {
-	word := func(to *string) func(Value) {
-		return func(v Value) { *to = cmp.Or(*to, v.Text) }
+// request has its own.
+func presets(r *setup.Choice) map[string]func(Setting) {
+	word := func(to *string) func(Setting) {
+		return func(s Setting) { *to = cmp.Or(*to, s.Value.Text) }
 	}
-	words := func(to *[]string) func(Value) {
-		return func(v Value) {
+	words := func(to *[]string) func(Setting) {
+		return func(s Setting) {
 			if *to == nil {
-				*to = v.List
+				*to = s.Value.List
 			}
 		}
 	}
-	dollars := func(text string) (int64, error) {
-		usd, err := money.Parse(text)
-		return int64(usd), err
-	}
-	span := func(text string) (int64, error) {
-		d, err := time.ParseDuration(text)
-		return Millis(d), err
-	}
-	percent := func(text string) (int, error) {
-		if text == "never" {
-			return 0, nil
-		}
-		return strconv.Atoi(text)
-	}
 	l := r.Limits
-	return map[string]func(Value){
+	return map[string]func(Setting){
 		"mode":               word(&r.Mode),
 		"provider":           word(&r.Provider),
 		"model":              word(&r.Model),
 		"base_url":           word(&r.BaseURL),
 		"effort":             word(&r.Effort),
 		"stale":              word(&r.Stale),
-		"max_tokens":         number(&r.MaxTokens, strconv.Atoi),
-		"condense_at":        number(&r.Condense, percent),
+		"max_tokens":         number(&r.MaxTokens),
+		"condense_at":        number(&r.Condense),
 		"approve":            word(&r.Approve),
 		"allow":              words(&r.Allow),
 		"deny":               words(&r.Deny),
 		"allow_tools":        words(&r.AllowTools),
 		"ask_tools":          words(&r.AskTools),
 		"deny_tools":         words(&r.DenyTools),
-		"max_turns":          number(&l.MaxTurns, strconv.Atoi),
-		"max_cost":           number(&l.MaxCostMicros, dollars),
-		"max_cost_task":      number(&l.MaxTaskMicros, dollars),
-		"ask_after_requests": number(&l.AskRequests, strconv.Atoi),
-		"ask_after_cost":     number(&l.AskCostMicros, dollars),
-		"idle_timeout":       number(&l.IdleTimeoutMS, span),
-		"total_timeout":      number(&l.TotalTimeoutMS, span),
+		"max_turns":          number(&l.MaxTurns),
+		"max_cost":           number(&l.MaxCostMicros),
+		"max_cost_task":      number(&l.MaxTaskMicros),
+		"ask_after_requests": number(&l.AskRequests),
+		"ask_after_cost":     number(&l.AskCostMicros),
+		"idle_timeout":       number(&l.IdleTimeoutMS),
+		"total_timeout":      number(&l.TotalTimeoutMS),
 	}
 }
 
-func number[N int | int64](to *N, read func(string) (N, error)) func(Value) {
-	return func(v Value) {
-		if n, err := read(v.Text); err == nil && *to == 0 {
-			*to = OrNone(n)
-		}
-	}
+func number[N int | int64](to *N) func(Setting) {
+	return func(s Setting) { *to = cmp.Or(*to, N(s.Number())) }
 }
 
 // OrNone turns a limit of a document or a setting into one of the engine: 0, which means no limit, becomes a negative
@@ -154,7 +134,7 @@ func (p Place) profiles(s *Settings, kept *Secrets) map[string]setup.Profile {
 		put := presets(&r)
 		for field, v := range fields[name] {
 			if put[field] != nil {
-				put[field](v.Value)
+				put[field](v)
 			}
 		}
 		one := setup.Profile{
@@ -174,7 +154,7 @@ func (s *Settings) hooks() (list []setup.Hook, err error) {
 	for _, name := range names {
 		text := func(member string) string { return fields[name][member].Value.Text }
 		h := setup.Hook{Name: name, On: text("on"), Tool: text("tool"), Command: text("command"), Failure: text("on_failure")}
-		h.Timeout, _ = time.ParseDuration(text("timeout")) // it was checked when it was read
+		h.Timeout = time.Duration(max(fields[name]["timeout"].Number(), 0)) * time.Millisecond
 		if problem := h.Check(); problem != "" {
 			return nil, broken("use the hook "+name, problem, "mend [hooks."+name+"] in "+s.Path)
 		}
@@ -293,9 +273,7 @@ func (p Place) Engine(s *Settings) (setup.Config, error) {
 	if model := s.Text("model"); model != "" {
 		c.Model = p.ModelName(c.Provider, model)
 	}
-	if usd, err := money.Parse(s.Text("max_cost_day")); err == nil && usd > 0 {
-		c.MaxDayMicros = int64(usd)
-	}
+	c.MaxDayMicros = max(s.Values["max_cost_day"].Number(), 0)
 	if c.Home = p.Env("HOME"); c.Home == "" {
 		c.Home, _ = os.UserHomeDir() // without one there are no rules in it
 	}
@@ -323,15 +301,8 @@ func (p Place) Engine(s *Settings) (setup.Config, error) {
 	}
 	c.Linter = s.Text("linter")
 	c.NoCheckpoints = s.Text("checkpoints") == "off"
-	for key, to := range map[string]*int64{
-		"checkpoint_file":   &c.CheckpointFile,
-		"checkpoint_survey": &c.CheckpointSurvey,
-		"checkpoint_store":  &c.CheckpointStore,
-	} {
-		if text := s.Text(key); text != "" {
-			*to, _ = Bytes(text) // it was checked when it was read
-		}
-	}
+	c.CheckpointFile, c.CheckpointSurvey = s.Values["checkpoint_file"].Number(), s.Values["checkpoint_survey"].Number()
+	c.CheckpointStore = s.Values["checkpoint_store"].Number()
 	c.IncludeTools, c.ExcludeTools = s.Values["tools.include"].Value.List, s.Values["tools.exclude"].Value.List
 	if name, problem := setup.CheckTools(c.IncludeTools, c.ExcludeTools); problem != "" {
 		return setup.Config{}, broken("use the setting tools.include or tools.exclude", fmt.Sprintf("%q: %s", name, problem),
@@ -349,10 +320,7 @@ func (p Place) Engine(s *Settings) (setup.Config, error) {
 		Webhook: s.Text("notify_webhook"),
 		Ends:    s.Text("notify_on"),
 		Text:    s.Text("notify_text") == "true",
-	}
-	if text := s.Text("notify_after"); text != "" {
-		c.Notify.After, _ = time.ParseDuration(text) // it was checked when it was read
-		c.Notify.After = cmp.Or(c.Notify.After, -1)  // at once
+		After:   time.Duration(s.Values["notify_after"].Number()) * time.Millisecond,
 	}
 	if base := s.Text("base_url"); base != "" && c.Provider != "" {
 		c.BaseURLs[c.Provider] = base

@@ -286,7 +286,7 @@ func (p Place) with(f *File, k Key, values []string) ([]byte, error) {
 		err = errors.New("a value is not UTF-8, as the file must be")
 	}
 	if all := append(setup.Providers(), "script"); err == nil && (name == "provider" || strings.HasSuffix(name, ".provider")) {
-		err = oneOf(all...)(v.Text) // a file with another name is read: a newer version may know it
+		err = oneOf(all, v.Text) // a file with another name is read: a newer version may know it
 	}
 	if err == nil && strings.HasSuffix(name, "base_url") {
 		err = setup.CheckAddress(v.Text) // a file with such an address is read; the request to it is refused

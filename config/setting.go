@@ -26,20 +26,19 @@ type Key struct {
 	Secret bool     // never shown
 	Words  []string // the allowed values; nil: any that passes the check
 	check  func(string) error
+	read   func(string) (int64, error) // of a number: see Setting.Number; it is its check, too
 }
 
 // settings has a line for each setting: its name, the flag that overrides it or -, its kind and its meaning. The kind
-// is text, secret, list, webhook (a secret that is an address), a key of checks, or the words a|b of which the value is
-// one. Names under profiles. are members of a profile, names under hooks. members of a hook. Each provider that takes a
+// is text, secret, list, webhook (a secret that is an address), effort, a key of readers, or the words a|b of which the
+// value is one. Names under profiles. are members of a profile, names under hooks. members of a hook. Each provider that takes a
 // key has a name for the key, one for its address and, if it is a cloud, its further settings.
 //
 //go:embed settings.txt
 var settings string
 
-var checks = map[string]func(string) error{
-	"count": count, "share": share, "amount": amount, "span": span, "size": size, "effort": oneOf(api.Efforts...),
-	"webhook": notify.CheckWebhook,
-}
+// readers read the kinds of settings that are numbers: a count, a percentage, micro-dollars, milliseconds, bytes.
+var readers = map[string]func(string) (int64, error){"count": count, "share": share, "amount": amount, "span": span, "size": Bytes}
 
 // Keys are all settings, in the order of lists. namedKeys are the settings that the tables [profiles.NAME] and
 // [hooks.NAME] may hold, by the table: in a profile, a name has the same meaning as for a setting of its own.
@@ -56,14 +55,15 @@ func keys() (list []Key, named map[string][]Key) {
 		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		flag, rest, _ := strings.Cut(rest, " ")
 		kind, doc, _ := strings.Cut(rest, " ")
-		k := Key{Flag: strings.Trim(flag, "-"), Doc: doc, check: checks[kind]}
+		k := Key{Flag: strings.Trim(flag, "-"), Doc: doc, read: readers[kind]}
 		k.List, k.Secret = kind == "list", kind == "secret" || kind == "webhook"
-		if strings.Contains(kind, "|") {
+		switch {
+		case strings.Contains(kind, "|"):
 			k.Words = strings.Split(kind, "|")
-			k.check = oneOf(k.Words...)
-		}
-		if kind == "effort" {
+		case kind == "effort":
 			k.Words = api.Efforts
+		case kind == "webhook":
+			k.check = notify.CheckWebhook
 		}
 		k.Name = name
 		if table, field, of := strings.Cut(name, "."); of && (table == profilesTable || table == Hooks) {
@@ -109,41 +109,43 @@ func named(list []Key, name string) (k Key, ok bool) {
 	return k, i >= 0
 }
 
-func oneOf(words ...string) func(string) error {
-	return func(text string) error {
-		if slices.Contains(words, text) {
-			return nil
-		}
-		return fmt.Errorf("want one of %s", strings.Join(words, ", "))
+func oneOf(words []string, text string) error {
+	if slices.Contains(words, text) {
+		return nil
 	}
+	return fmt.Errorf("want one of %s", strings.Join(words, ", "))
 }
 
-func count(text string) error {
-	if n, err := strconv.Atoi(text); err != nil || n < 0 {
-		return fmt.Errorf("want a whole number such as 20")
+func count(text string) (int64, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("want a whole number such as 20")
 	}
-	return nil
+	return int64(n), nil
 }
 
-func share(text string) error {
-	if n, err := strconv.Atoi(text); text != "never" && (err != nil || n < 5 || n > 100) {
-		return fmt.Errorf("want a percentage between 5 and 100, or never")
+func share(text string) (int64, error) {
+	n, err := strconv.Atoi(text)
+	if text != "never" && (err != nil || n < 5 || n > 100) {
+		return 0, fmt.Errorf("want a percentage between 5 and 100, or never")
 	}
-	return nil
+	return int64(n), nil
 }
 
-func amount(text string) error {
-	if usd, err := money.Parse(text); err != nil || usd < 0 {
-		return fmt.Errorf("want an amount of US dollars such as 0.50")
+func amount(text string) (int64, error) {
+	usd, err := money.Parse(text)
+	if err != nil || usd < 0 {
+		return 0, fmt.Errorf("want an amount of US dollars such as 0.50")
 	}
-	return nil
+	return int64(usd), nil
 }
 
-func span(text string) error {
-	if d, err := time.ParseDuration(text); err != nil || d < 0 {
-		return fmt.Errorf("want a time such as 90s, 10m or 2h, in quotes")
+func span(text string) (int64, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("want a time such as 90s, 10m or 2h, in quotes")
 	}
-	return nil
+	return Millis(d), nil
 }
 
 // plain are the settings that name no program, no address, no folder and no right: a wrong value costs at most money
@@ -163,8 +165,13 @@ func (k Key) Check(v Value) error {
 		return fmt.Errorf("want one value, not a list")
 	case !v.IsList && k.List:
 		return fmt.Errorf(`want a list such as ["git log", "ls"]`)
+	case k.Words != nil:
+		return oneOf(k.Words, v.Text)
 	case k.check != nil:
 		return k.check(v.Text)
+	case k.read != nil:
+		_, err := k.read(v.Text)
+		return err
 	}
 	return nil
 }
@@ -178,6 +185,16 @@ type Setting struct {
 
 // Set reports whether anybody has set it.
 func (s Setting) Set() bool { return s.Origin != Default }
+
+// Number returns the value of a setting that is a number: 0 when it is not set, and a negative number for 0, which means
+// none. The value was checked when it was read.
+func (s Setting) Number() int64 {
+	if s.Value.Text == "" {
+		return 0
+	}
+	n, _ := s.Key.read(s.Value.Text)
+	return OrNone(n)
+}
 
 // Default is the origin of a setting that is not set.
 const Default = "default"
@@ -272,11 +289,6 @@ func Bytes(text string) (int64, error) {
 		return n * u.bytes, nil
 	}
 	return 0, nil
-}
-
-func size(text string) error {
-	_, err := Bytes(text)
-	return err
 }
 
 // profileName is the form of the name of a profile or a source: a name that needs no quotes in TOML.

@@ -232,7 +232,7 @@ func TestEachSettingHasAKind(t *testing.T) {
 	t.Parallel()
 	for line := range strings.Lines(settings) {
 		words := strings.Fields(line)
-		if kind := words[2]; checks[kind] == nil && !slices.Contains([]string{"text", "secret", "list"}, kind) && !strings.Contains(kind, "|") {
+		if kind := words[2]; readers[kind] == nil && !slices.Contains([]string{"text", "secret", "list", "effort", "webhook"}, kind) && !strings.Contains(kind, "|") {
 			t.Errorf("%s has the kind %q", words[0], kind)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -488,12 +487,11 @@ func (a *commands) restarts() (service.Restart, error) {
 	if err != nil {
 		return service.Restart{}, err
 	}
-	out := service.Restart{
-		Off: s.Text("restart.enabled") == "false", OwnOnly: s.Text("restart.cross_context") == "false", Workspace: a.Dir,
-	}
-	if n, err := strconv.Atoi(s.Text("restart.max_attempts")); err == nil {
-		out.MaxAttempts = config.OrNone(n)
-	}
-	out.LoadTimeout, _ = time.ParseDuration(s.Text("restart.load_timeout")) // 0 when it is not set
-	return out, nil
+	return service.Restart{
+		Off:         s.Text("restart.enabled") == "false",
+		OwnOnly:     s.Text("restart.cross_context") == "false",
+		MaxAttempts: int(s.Values["restart.max_attempts"].Number()),
+		LoadTimeout: time.Duration(s.Values["restart.load_timeout"].Number()) * time.Millisecond,
+		Workspace:   a.Dir,
+	}, nil
 }
