@@ -479,6 +479,9 @@ type SearchQuery struct {
 	File   string // only tasks in which a tool got a path that contains this
 	Each   int    // at most this many hits of one task, 0 = all; Found then counts all hits
 	Tasks  int    // at most this many tasks on a page, 0 = any number
+	// Patience bounds the time in which a search also adds to the index what it had to read; 0 = no bound. What it does not
+	// add is read again the next time.
+	Patience time.Duration
 }
 
 // The orders of a search.

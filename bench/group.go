@@ -575,14 +575,14 @@ func (l *lab) searches(ctx context.Context) error {
 		return err
 	}
 	time.Sleep(100 * time.Millisecond) // what was written just now is not kept
-	if _, err := search.Run(ctx, s, search.Query{Text: "begin", Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: pageOfHits}}}); err != nil {
+	if _, err := search.Run(ctx, s, api.SearchQuery{Text: "begin", Filter: api.TaskFilter{Limit: pageOfHits}}); err != nil {
 		return err
 	}
 	kinds := t.kinds()
 	l.costs.SearchTask, _, err = l.spent(tasks*queries*len(kinds), func() error {
 		for _, kind := range kinds {
 			for range queries {
-				if _, err := search.Run(ctx, s, search.Query{Text: kind.make(), Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: pageOfHits}}}); err != nil {
+				if _, err := search.Run(ctx, s, api.SearchQuery{Text: kind.make(), Filter: api.TaskFilter{Limit: pageOfHits}}); err != nil {
 					return err
 				}
 			}

@@ -48,7 +48,7 @@ func searches(ctx context.Context, o options) ([]row, error) {
 	}
 	reading := time.Since(begun)
 	begun = time.Now()
-	first, err := search.Run(ctx, s, search.Query{Text: "begin", Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: pageOfHits}}})
+	first, err := search.Run(ctx, s, api.SearchQuery{Text: "begin", Filter: api.TaskFilter{Limit: pageOfHits}})
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (t *talk) queries(ctx context.Context, s *store.Store, o options, rows []ro
 		hits := 0
 		for range count {
 			begun := time.Now()
-			got, err := search.Run(ctx, s, search.Query{Text: kind.make(), Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: pageOfHits}}})
+			got, err := search.Run(ctx, s, api.SearchQuery{Text: kind.make(), Filter: api.TaskFilter{Limit: pageOfHits}})
 			if err != nil {
 				return rows, err
 			}

@@ -74,7 +74,7 @@ func sharedCatalog(ctx context.Context, o options) (rows []row, err error) {
 		compare(fmt.Sprintf("first list of %d tasks", tasks), "", 1, list),
 		compare("the list again, --limit 50", "<= 2.00x", rounds, list),
 		compare(fmt.Sprintf("index %s of text", mb(t.bytes)), "", 1, func(i, _ int) error {
-			got, err := search.Run(ctx, both[i], search.Query{Text: "begin", Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: pageOfHits}}})
+			got, err := search.Run(ctx, both[i], api.SearchQuery{Text: "begin", Filter: api.TaskFilter{Limit: pageOfHits}})
 			if err == nil && len(got.Notes) > 0 {
 				err = errors.New(got.Notes[0])
 			}
@@ -91,7 +91,7 @@ func sharedCatalog(ctx context.Context, o options) (rows []row, err error) {
 		}
 		var hits [2]int
 		err = compare("search, "+kind.name, "<= 2.00x", rounds, func(i, round int) error {
-			got, err := search.Run(ctx, both[i], search.Query{Text: queries[round], Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: pageOfHits}}})
+			got, err := search.Run(ctx, both[i], api.SearchQuery{Text: queries[round], Filter: api.TaskFilter{Limit: pageOfHits}})
 			if err == nil && got.Read > 0 {
 				err = fmt.Errorf("%d tasks were read again", got.Read)
 			}

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
@@ -42,7 +43,7 @@ func TestATreesLimitHoldsForAllOfIt(t *testing.T) {
 				t.Error("the result is not told once")
 			}
 			sum := b.state(run.TaskID).Usage.CostMicros + b.state(child.ID).Usage.CostMicros
-			got, err := spend.Sum(t.Context(), b.store, api.ByTask, spend.Filter{})
+			got, err := spend.Sum(t.Context(), b.store, api.ByTask, api.TaskFilter{}, time.UTC)
 			if err != nil {
 				t.Fatal(err)
 			}

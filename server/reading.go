@@ -188,19 +188,18 @@ const searchPatience = 20 * time.Second
 
 func (s *Server) search(a *asked) (any, error) {
 	q := api.SearchQuery{Text: a.text["q"], Task: a.text["task"], Filter: a.filter(), Tool: a.text["tool"], File: a.text["file"],
-		Each: a.number["each"], Tasks: a.number["tasks"]}
+		Each: a.number["each"], Tasks: a.number["tasks"], Patience: searchPatience}
 	q.Filter.Sort = a.text["sort"]
-	patience := searchPatience
 	if a.RemoteAddr == client.LocalPeer {
-		patience = 0
+		q.Patience = 0
 	}
 	if n := a.number["patience"]; n > 0 {
-		patience = time.Duration(n) * time.Second
+		q.Patience = time.Duration(n) * time.Second
 	}
 	if in := a.text["in"]; in != "" {
 		q.In = strings.Split(in, ",")
 	}
-	page, found, err := s.service.Search(a.Context(), q, patience)
+	page, found, err := s.service.Search(a.Context(), q)
 	if err != nil || a.text["with"] == "" {
 		return page, err
 	}
@@ -209,9 +208,7 @@ func (s *Server) search(a *asked) (any, error) {
 }
 
 func (s *Server) spending(a *asked) (any, error) {
-	return s.service.Spending(a.Context(), api.Grouping(a.text["by"]), service.SpendFilter{
-		Source: a.text["source"], Workspace: a.text["workspace"], Since: a.time["since"], Until: a.time["until"],
-	})
+	return s.service.Spending(a.Context(), api.Grouping(a.text["by"]), a.filter())
 }
 
 func (s *Server) task(a *asked) (any, error) {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
@@ -62,7 +61,7 @@ func (s *Service) FilterValues(ctx context.Context, called bool) (api.FilterValu
 	}
 	var spent api.Totals
 	if called {
-		if spent, err = s.Spending(ctx, api.ByTool, SpendFilter{}); err != nil {
+		if spent, err = s.Spending(ctx, api.ByTool, api.TaskFilter{}); err != nil {
 			return out, err
 		}
 	}
@@ -109,32 +108,20 @@ func (s *Service) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart,
 }
 
 // Search returns a page of the messages that hold a query, and facts about the search. While it runs, the search adds
-// the texts that it had to read to the index; patience bounds the time for that, 0 = no bound.
-func (s *Service) Search(ctx context.Context, query api.SearchQuery, patience time.Duration) (api.Page[api.Hit], api.Found, error) {
-	q := search.Query{
-		Text:     query.Text,
-		In:       query.In,
-		Filter:   store.Filter{TaskFilter: query.Filter},
-		Tool:     query.Tool,
-		File:     query.File,
-		Patience: patience,
-		Each:     query.Each,
-		Tasks:    query.Tasks,
-	}
-	if query.Task != "" {
-		ref, err := s.store.Find(ctx, query.Task)
+// the texts that it had to read to the index.
+func (s *Service) Search(ctx context.Context, q api.SearchQuery) (api.Page[api.Hit], api.Found, error) {
+	if q.Task != "" {
+		ref, err := s.store.Find(ctx, q.Task)
 		if err != nil {
 			return api.Page[api.Hit]{}, api.Found{}, err
 		}
-		q.Filter.Task = ref.Source + ":" + ref.ID
+		q.Task = ref.Source + ":" + ref.ID
 	}
 	if !search.ValidCursor(q.Filter.Cursor, q.Filter.Sort) {
 		return api.Page[api.Hit]{}, api.Found{}, BadCursor("search")
 	}
 	got, err := search.Run(ctx, s.store, q)
-	found := api.Found{Sources: got.Sources, Tasks: got.Tasks, Unread: got.Unread, Notes: got.Notes,
-		Hits: got.Hits, Total: got.Total}
-	return api.PageOf(got.Items, got.NextCursor), found, err
+	return api.PageOf(got.Items, got.NextCursor), got.Found, err
 }
 
 // ShortNames returns the shortest names of tasks among all tasks, by SOURCE:ID.
@@ -156,13 +143,9 @@ func (s *Service) Names(ctx context.Context) ([]api.Name, error) {
 	return out, err
 }
 
-// SpendFilter selects the requests that count. Zero members do not filter.
-type SpendFilter = spend.Filter
-
 // Spending sums what all tasks spent, in groups; "" groups by day.
-func (s *Service) Spending(ctx context.Context, by api.Grouping, f SpendFilter) (api.Totals, error) {
-	f.Zone = s.opt.Now().Location()
-	return spend.Sum(ctx, s.store, cmp.Or(by, "day"), f)
+func (s *Service) Spending(ctx context.Context, by api.Grouping, f api.TaskFilter) (api.Totals, error) {
+	return spend.Sum(ctx, s.store, cmp.Or(by, "day"), f, s.opt.Now().Location())
 }
 
 // Task returns a task with its copies.

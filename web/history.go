@@ -260,8 +260,8 @@ func (w *Web) search(a *asked, data *history, words string, f api.TaskFilter) er
 	if data.Form.Get("sort") == "newest" {
 		f.Sort = api.SortNew
 	}
-	q := api.SearchQuery{Text: words, Filter: f, Tool: data.Form.Get("tool"), File: data.Form.Get("file"), Each: hitsEach, Tasks: tasksMost}
-	got, found, err := w.opt.Reader.Search(a.Context(), q, searchPatience)
+	got, found, err := w.opt.Reader.Search(a.Context(), api.SearchQuery{Text: words, Filter: f, Tool: data.Form.Get("tool"),
+		File: data.Form.Get("file"), Each: hitsEach, Tasks: tasksMost, Patience: searchPatience})
 	if err != nil {
 		return err
 	}

@@ -278,10 +278,11 @@ func (w *Web) known(a *asked, t *service.OpenTask, d *taskData) error {
 // find searches the task for words.
 func (w *Web) find(a *asked, d *taskData) {
 	got, _, err := w.opt.Reader.Search(a.Context(), api.SearchQuery{
-		Text:   d.Find,
-		Task:   a.id,
-		Filter: api.TaskFilter{Limit: foundMost},
-	}, searchPatience)
+		Text:     d.Find,
+		Task:     a.id,
+		Filter:   api.TaskFilter{Limit: foundMost},
+		Patience: searchPatience,
+	})
 	if err != nil {
 		d.Problem = w.opt.Reader.Problem(a.Context(), err, a.id)
 		return

@@ -11,7 +11,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/redact"
-	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -91,7 +90,7 @@ func (w *Web) spending(a *asked) (usageData, error) {
 	}
 	now := w.opt.Now()
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC) // days count in UTC, where each has a midnight
-	var f service.SpendFilter
+	var f api.TaskFilter
 	var since time.Time
 	if days > 0 {
 		since = today.AddDate(0, 0, 1-days)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/service"
 )
 
 func spentOn(key string, micros int64) spent {
@@ -65,10 +64,10 @@ func TestChartOverTime(t *testing.T) {
 // spends answers with the spend of one day.
 type spends struct {
 	Reader
-	asked service.SpendFilter
+	asked api.TaskFilter
 }
 
-func (r *spends) Spending(_ context.Context, _ api.Grouping, f service.SpendFilter) (api.Totals, error) {
+func (r *spends) Spending(_ context.Context, _ api.Grouping, f api.TaskFilter) (api.Totals, error) {
 	r.asked = f
 	return api.Totals{Items: []api.SpendingGroup{spentOn("2026-09-05", 5).SpendingGroup}}, nil
 }

@@ -15,10 +15,10 @@ import (
 // Reader is the part of *service.Service that the pages need.
 type Reader interface {
 	List(ctx context.Context, f api.TaskFilter) (api.Page[api.Summary], api.Found, error)
-	Search(ctx context.Context, q api.SearchQuery, patience time.Duration) (api.Page[api.Hit], api.Found, error)
+	Search(ctx context.Context, q api.SearchQuery) (api.Page[api.Hit], api.Found, error)
 	Sources(ctx context.Context) ([]api.SourceState, error)
 	Trash(ctx context.Context) ([]api.DeletedTask, error)
-	Spending(ctx context.Context, by api.Grouping, f service.SpendFilter) (api.Totals, error)
+	Spending(ctx context.Context, by api.Grouping, f api.TaskFilter) (api.Totals, error)
 	Task(ctx context.Context, id string) (service.Task, []string, error)
 	Family(ctx context.Context, id string) (api.Family, error)
 	Open(ctx context.Context, id string) (*service.OpenTask, error)

@@ -51,7 +51,7 @@ func newCheckedStore(t *testing.T) (s *store.Store, root, cache, storage string)
 	ref := storetest.Must[store.Ref](t)(s.Find(context.Background(), "theirs"))
 	storetest.Label(t, s, ref.ID, labels.Change{Add: []string{"green"}})
 	time.Sleep(200 * time.Millisecond) // the catalogue does not keep what has just changed
-	search1(t, s, search.Query{Text: "hello"})
+	search1(t, s, api.SearchQuery{Text: "hello"})
 	storetest.Must[store.Listing](t)(s.List(context.Background(), store.Filter{}))
 	return s, root, cache, storage
 }
@@ -82,7 +82,7 @@ func problems(list []api.Finding) string {
 func TestCheckOfWhatIsWhole(t *testing.T) {
 	s, root, cache, storage := newCheckedStore(t)
 	before := []map[string]string{storetest.Tree(t, root), storetest.Tree(t, storage)}
-	kept := search1(t, s, search.Query{Text: "hello"})
+	kept := search1(t, s, api.SearchQuery{Text: "hello"})
 	for _, o := range []doctor.Options{{}, {Repair: true}, {Rebuild: true}, {Repair: true, Rebuild: true}} {
 		r := runDoctor(t, s, o)
 		if r.Tasks != 3 || r.OK != 3 || len(r.Damaged)+len(r.Repaired)+len(r.Stale)+len(r.Leftovers) > 0 {
@@ -93,7 +93,7 @@ func TestCheckOfWhatIsWhole(t *testing.T) {
 	if d := cmp.Diff(before, []map[string]string{storetest.Tree(t, root), storetest.Tree(t, storage)}); d != "" {
 		t.Error(d)
 	}
-	if again := search1(t, s, search.Query{Text: "hello"}); again.Read != 0 || kept.Read != 0 {
+	if again := search1(t, s, api.SearchQuery{Text: "hello"}); again.Read != 0 || kept.Read != 0 {
 		t.Errorf("%d tasks are not in the catalogue in %s any more", again.Read, cache)
 	}
 }
@@ -232,7 +232,7 @@ func TestCheckOfADamagedCatalogue(t *testing.T) {
 		t.Errorf(`got %+v, want len(r.Repaired) = 1 and len(r.Damaged) = 0 and storetest.Read(t, cache, catalog.Name+".damaged")[:11] = "no database"`,
 			r)
 	}
-	if got := search1(t, s, search.Query{Text: "hello"}); got.Read != 0 || len(got.Items) == 0 {
+	if got := search1(t, s, api.SearchQuery{Text: "hello"}); got.Read != 0 || len(got.Items) == 0 {
 		t.Errorf("after the repair %d tasks had to be read, %d hits", got.Read, len(got.Items))
 	}
 	if again := runDoctor(t, s, doctor.Options{Repair: true}); len(again.Repaired) != 0 || len(again.Leftovers) != 1 {
@@ -422,7 +422,7 @@ func openCached(t testing.TB, root, cache string, sources ...string) *store.Stor
 	return storetest.OpenWith(t, store.Options{Root: root, Cache: cache, Sources: sources})
 }
 
-func search1(t testing.TB, s *store.Store, q search.Query) search.Result {
+func search1(t testing.TB, s *store.Store, q api.SearchQuery) search.Result {
 	t.Helper()
 	return storetest.Must[search.Result](t)(search.Run(context.Background(), s, q))
 }

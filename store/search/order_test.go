@@ -11,7 +11,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store"
 )
 
 // A task whose title holds the words comes before a newer one that only mentions them, and one in which the person or
@@ -30,12 +29,12 @@ func TestBestFirst(t *testing.T) {
 	aged(t, storage)
 	s := searching(t, t.TempDir(), t.TempDir(), storage)
 	for _, round := range []string{"read", "known"} {
-		got := places(search1(t, s, Query{Text: "deploy", Filter: store.Filter{TaskFilter: api.TaskFilter{Sort: api.SortBest}}}))
+		got := places(search1(t, s, api.SearchQuery{Text: "deploy", Filter: api.TaskFilter{Sort: api.SortBest}}))
 		want := []string{"task0 ui#1", "task4 ui#1", "task1 ui#2", "task3 ui#2", "task2 ui#2"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("best, %s: -want +got\n%s", round, diff)
 		}
-		got = places(search1(t, s, Query{Text: "deploy"}))
+		got = places(search1(t, s, api.SearchQuery{Text: "deploy"}))
 		if diff := cmp.Diff([]string{"task4 ui#1", "task3 ui#2", "task2 ui#2", "task1 ui#2", "task0 ui#1"}, got); diff != "" {
 			t.Errorf("newest, %s: -want +got\n%s", round, diff)
 		}
@@ -53,7 +52,7 @@ func TestSomeHitsOfEachTask(t *testing.T) {
 		storetest.Write(t, filepath.Join(storage, "tasks", fmt.Sprint("task", i)), roofmt.UIName, storetest.Array(rows...))
 	}
 	s := searching(t, t.TempDir(), "", storage)
-	q := Query{Text: "pond", Each: 2, Tasks: 2}
+	q := api.SearchQuery{Text: "pond", Each: 2, Tasks: 2}
 	first := search1(t, s, q)
 	if diff := cmp.Diff([]string{"task2 ui#1", "task2 ui#2", "task1 ui#1", "task1 ui#2"}, places(first)); diff != "" {
 		t.Errorf("first page: -want +got\n%s", diff)
@@ -90,7 +89,7 @@ func TestTwinsAreOneHit(t *testing.T) {
 		storetest.APIRow(10, "assistant", "what we deploy is another thing"),
 	))
 	var got []string
-	for _, h := range search1(t, searching(t, t.TempDir(), "", storage), Query{Text: "deploy"}).Items {
+	for _, h := range search1(t, searching(t, t.TempDir(), "", storage), api.SearchQuery{Text: "deploy"}).Items {
 		line := fmt.Sprintf("%s#%d %s", h.History, h.Number, h.Tool)
 		for _, twin := range h.Also {
 			line += fmt.Sprintf(" = %s#%d %s", twin.History, twin.Number, twin.Kind)

@@ -92,7 +92,7 @@ func agreesWithReadingAll(t *testing.T, seeds uint64, open func(t *testing.T, ro
 			}
 			text := []string{"red", `"red fence"`, "ed", "录 错", "click(", "🙂", "d f"}[r.IntN(7)]
 			sort, each := []string{"", api.SortBest}[r.IntN(2)], r.IntN(3)
-			all := Query{Text: text, Each: each, Filter: store.Filter{TaskFilter: api.TaskFilter{Sort: sort}}}
+			all := api.SearchQuery{Text: text, Each: each, Filter: api.TaskFilter{Sort: sort}}
 			want, known := search1(t, without, all), search1(t, with, all)
 			want.Read, want.Notes, known.Read, known.Notes = 0, nil, 0, nil
 			if diff := cmp.Diff(want, known, cmp.AllowUnexported(api.SourceState{})); diff != "" {
@@ -114,7 +114,7 @@ func agreesWithReadingAll(t *testing.T, seeds uint64, open func(t *testing.T, ro
 }
 
 // inPages follows cursors to the end.
-func inPages(t testing.TB, s *store.Store, q Query) (all []api.Hit) {
+func inPages(t testing.TB, s *store.Store, q api.SearchQuery) (all []api.Hit) {
 	t.Helper()
 	for {
 		r := search1(t, s, q)
@@ -133,16 +133,16 @@ func TestPagesStandWhileTasksCome(t *testing.T) {
 	storage := garden(t)
 	aged(t, storage)
 	s := searching(t, t.TempDir(), t.TempDir(), storage)
-	all := places(search1(t, s, Query{Text: "a"}))
-	first := search1(t, s, Query{Text: "a", Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: 3}}})
+	all := places(search1(t, s, api.SearchQuery{Text: "a"}))
+	first := search1(t, s, api.SearchQuery{Text: "a", Filter: api.TaskFilter{Limit: 3}})
 	newer := storetest.Array(storetest.UIRow(9000, "a"), storetest.UIRow(9001, "a a"))
 	storetest.Write(t, filepath.Join(storage, "tasks", "newer"), roofmt.UIName, newer)
-	rest := search1(t, s, Query{Text: "a", Filter: store.Filter{TaskFilter: api.TaskFilter{Cursor: first.NextCursor}}})
+	rest := search1(t, s, api.SearchQuery{Text: "a", Filter: api.TaskFilter{Cursor: first.NextCursor}})
 	if diff := cmp.Diff(all, append(places(first), places(rest)...)); diff != "" {
 		t.Error(diff)
 	}
 	for _, bad := range []string{"3", "1.2.3", "x.0123456789ab.1", "1.0123456789ab.-1", "1.0123456789ab", "1.0123456789zz.1"} {
-		if _, err := Run(context.Background(), s, Query{Text: "a", Filter: store.Filter{TaskFilter: api.TaskFilter{Cursor: bad}}}); err == nil || ValidCursor(bad, "") {
+		if _, err := Run(context.Background(), s, api.SearchQuery{Text: "a", Filter: api.TaskFilter{Cursor: bad}}); err == nil || ValidCursor(bad, "") {
 			t.Errorf("cursor %q was taken", bad)
 		}
 	}
@@ -161,20 +161,20 @@ func TestSearchByWhatTasksDid(t *testing.T) {
 	for _, round := range []string{"read", "known"} {
 		for _, c := range []struct {
 			name string
-			q    Query
+			q    api.SearchQuery
 			want []string
 		}{
-			{"no filter", Query{Text: "pond", In: []string{"ui"}}, []string{"paid ui#1", "paid ui#3", "task0 ui#1"}},
-			{"tool", Query{Text: "pond", Tool: "readFile", In: []string{"ui"}}, []string{"task0 ui#1"}},
-			{"tool of rows", Query{Text: "pond", Tool: "applied_diff", In: []string{"ui"}}, []string{"paid ui#1", "paid ui#3"}},
-			{"part of a tool's name", Query{Text: "pond", Tool: "read"}, []string{}},
-			{"file", Query{Text: "pond", File: "PLANS/0", In: []string{"ui"}}, []string{"task0 ui#1"}},
-			{"file that nobody touched", Query{Text: "pond", File: "garden"}, []string{}},
-			{"file and tool of two tasks", Query{Text: "pond", File: "plans", Tool: "applied_diff"}, []string{}},
-			{"cost", Query{Text: "pond", In: []string{"ui"}, Filter: store.Filter{TaskFilter: api.TaskFilter{MinCost: cost(0.2)}}}, []string{"paid ui#1", "paid ui#3"}},
-			{"at most", Query{Text: "pond", In: []string{"ui"}, Filter: store.Filter{TaskFilter: api.TaskFilter{MinCost: cost(0.01), MaxCost: cost(0.2)}}}, []string{}},
-			{"model", Query{Text: "pond", Filter: store.Filter{TaskFilter: api.TaskFilter{Model: "nobody's"}}}, []string{}},
-			{"tag", Query{Text: "pond", Filter: store.Filter{TaskFilter: api.TaskFilter{Tag: "garden"}}}, []string{}},
+			{"no filter", api.SearchQuery{Text: "pond", In: []string{"ui"}}, []string{"paid ui#1", "paid ui#3", "task0 ui#1"}},
+			{"tool", api.SearchQuery{Text: "pond", Tool: "readFile", In: []string{"ui"}}, []string{"task0 ui#1"}},
+			{"tool of rows", api.SearchQuery{Text: "pond", Tool: "applied_diff", In: []string{"ui"}}, []string{"paid ui#1", "paid ui#3"}},
+			{"part of a tool's name", api.SearchQuery{Text: "pond", Tool: "read"}, []string{}},
+			{"file", api.SearchQuery{Text: "pond", File: "PLANS/0", In: []string{"ui"}}, []string{"task0 ui#1"}},
+			{"file that nobody touched", api.SearchQuery{Text: "pond", File: "garden"}, []string{}},
+			{"file and tool of two tasks", api.SearchQuery{Text: "pond", File: "plans", Tool: "applied_diff"}, []string{}},
+			{"cost", api.SearchQuery{Text: "pond", In: []string{"ui"}, Filter: api.TaskFilter{MinCost: cost(0.2)}}, []string{"paid ui#1", "paid ui#3"}},
+			{"at most", api.SearchQuery{Text: "pond", In: []string{"ui"}, Filter: api.TaskFilter{MinCost: cost(0.01), MaxCost: cost(0.2)}}, []string{}},
+			{"model", api.SearchQuery{Text: "pond", Filter: api.TaskFilter{Model: "nobody's"}}, []string{}},
+			{"tag", api.SearchQuery{Text: "pond", Filter: api.TaskFilter{Tag: "garden"}}, []string{}},
 		} {
 			if diff := cmp.Diff(c.want, places(search1(t, s, c.q))); diff != "" {
 				t.Errorf("got %s, %s: %s, want diff = \"\"", round, c.name, diff)
@@ -186,7 +186,7 @@ func TestSearchByWhatTasksDid(t *testing.T) {
 // A hit's JSON has of its task what says which it is, and no more.
 func TestHitJSON(t *testing.T) {
 	storage := garden(t)
-	hit := search1(t, searching(t, t.TempDir(), "", storage), Query{Text: "pond"}).Items[0]
+	hit := search1(t, searching(t, t.TempDir(), "", storage), api.SearchQuery{Text: "pond"}).Items[0]
 	raw, err := json.Marshal(hit)
 	storetest.Check(t, err)
 	want := fmt.Sprintf(`{"task":{"id":"task0","source":%q,"title":"dig a pond","workspace":"/w0","status":"interrupted","updated_at":%q,"ts":%d},`+
@@ -243,7 +243,7 @@ func TestSearchAsChild(t *testing.T) {
 	}
 	s := searching(t, filepath.Join(dir, "root"), filepath.Join(dir, "cache"), filepath.Join(dir, "rooveterinaryinc.roo-cline"))
 	fmt.Println("\nbegun")
-	r, err := Run(context.Background(), s, Query{Text: "needle"})
+	r, err := Run(context.Background(), s, api.SearchQuery{Text: "needle"})
 	fmt.Println("\nfound", len(r.Items), len(r.Notes) > 0, err)
 }
 
@@ -302,11 +302,11 @@ func TestSearchAfterKills(t *testing.T) {
 		}
 		storetest.Check(t, cmd.Process.Kill())
 		_ = cmd.Wait() // it was killed
-		r := search1(t, s, Query{Text: "needle"})
+		r := search1(t, s, api.SearchQuery{Text: "needle"})
 		if len(r.Items) != 24 || len(r.Notes) > 0 {
 			t.Errorf("round %d: %d hits, %v", round, len(r.Items), r.Notes)
 		}
-		if again := search1(t, s, Query{Text: "needle"}); again.Read != 0 {
+		if again := search1(t, s, api.SearchQuery{Text: "needle"}); again.Read != 0 {
 			t.Errorf("round %d: %d tasks are not kept", round, again.Read)
 		}
 		storetest.Check(t, os.RemoveAll(filepath.Join(home, "cache")))
@@ -332,7 +332,7 @@ func TestSearchWithAFullDisk(t *testing.T) {
 	}
 	s := searching(t, filepath.Join(home, "root"), filepath.Join(home, "cache"), storage)
 	for _, read := range []bool{true, false} {
-		r := search1(t, s, Query{Text: "needle"})
+		r := search1(t, s, api.SearchQuery{Text: "needle"})
 		if len(r.Items) != 24 || !read && r.Read > 0 || slices.ContainsFunc(r.Notes, func(n string) bool { return !strings.Contains(n, "begun anew") }) {
 			t.Errorf("with room again: %d hits, %d read, %v", len(r.Items), r.Read, r.Notes)
 		}

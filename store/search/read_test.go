@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
@@ -74,7 +75,7 @@ func TestTooLargeIsRemembered(t *testing.T) {
 	time.Sleep(2 * intake.ClockTick)
 	search := func() Result {
 		t.Helper()
-		return storetest.Must[Result](t)(Run(context.Background(), s, Query{Text: "do"}))
+		return storetest.Must[Result](t)(Run(context.Background(), s, api.SearchQuery{Text: "do"}))
 	}
 	first := search()
 	if len(first.Items) == 0 || first.Read != 1 || search().Read != 0 {

@@ -28,42 +28,22 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Query is what to search for, and in which tasks.
-type Query struct {
-	Text string   // words, or phrases in double quotes; one message must hold all. "" = the calls of Tool, or the calls for File
-	In   []string // api.Scopes; none is everywhere
-
-	// Filter narrows the tasks as it does for lists, except that Query, Damaged and Empty are ignored. Sort is
-	// api.SortBest or api.SortNew; "" = api.SortNew. Limit and Cursor page through the hits.
-	Filter store.Filter
-	Each   int    // at most this many hits of one task, and Result.Hits and Total are filled in; 0 = all hits
-	Tasks  int    // at most this many tasks on a page; 0 = any number
-	Tool   string // only tasks in which this tool was called: read_file, or readFile
-	File   string // only tasks in which a tool was called with a path that holds this
-
-	// Patience bounds the time in which a search also adds to the catalogue what it had to read; 0 = no bound. What
-	// is not added is read again the next time.
-	Patience time.Duration
-}
-
 // Result is one page of hits, those of one task together and in the order of catalog.Rank. The order of tasks is the
 // same with any catalogue: newest first (by TS) or, with api.SortBest, as rank says. A cursor names the place of the task
 // in that order and how many of its hits were given, so that tasks which come or change between pages shift nothing.
 type Result struct {
 	Items      []api.Hit
 	NextCursor string
-	Hits       map[string]int    // with Query.Each: all hits of each task of the page, by SOURCE:ID
-	Total      *api.HitTotal     // with Query.Each: nil when counting would take long
-	Tasks      int               // the tasks that were searched
-	Read       int               // tasks among these whose present state the catalogue did not hold
-	Sources    []api.SourceState // the sources that were searched; only their tasks are counted
-	Unread     []api.Damage      // tasks that could not be read; others may be damaged in part
-	Notes      []string          // why the catalogue could not be used or written
+	Read       int // tasks among Tasks whose present state the catalogue did not hold
+	api.Found      // Sources are those that were searched; only their tasks are counted
 }
 
-// Run finds messages of all tasks. Its result is complete in any state of the catalogue: Run reads each task whose
-// present state the catalogue does not hold. It writes nothing but the catalogue.
-func Run(ctx context.Context, s *store.Store, q Query) (Result, error) {
+// Run finds messages of all tasks, or of the one that q names by SOURCE:ID. Its result is complete in any state of the
+// catalogue: Run reads each task whose present state the catalogue does not hold. It writes nothing but the catalogue.
+// One message must hold all of the query's text; without text, Run finds the calls of Tool, or the calls for File. Words,
+// Damaged and Empty of the filter are ignored. Sort is api.SortBest or api.SortNew; "" = api.SortNew. Limit and Cursor
+// page through the hits.
+func Run(ctx context.Context, s *store.Store, q api.SearchQuery) (Result, error) {
 	words, err := wordsOf(q)
 	if err != nil {
 		return Result{}, err
@@ -73,7 +53,7 @@ func Run(ctx context.Context, s *store.Store, q Query) (Result, error) {
 		return Result{}, err
 	}
 	q.Filter.Words, q.Filter.Damaged, q.Filter.Empty = "", false, false
-	tasks, err := s.Candidates(ctx, q.Filter)
+	tasks, err := s.Candidates(ctx, store.Filter{TaskFilter: q.Filter, Task: q.Task})
 	if err != nil {
 		return Result{}, err
 	}
@@ -107,7 +87,7 @@ func Run(ctx context.Context, s *store.Store, q Query) (Result, error) {
 
 // wordsOf returns the words that messages must hold. Without words, a search for a tool or a file finds calls of the
 // tool, or calls for the file.
-func wordsOf(q Query) (catalog.Query, error) {
+func wordsOf(q api.SearchQuery) (catalog.Query, error) {
 	switch {
 	case strings.TrimSpace(q.Text) != "" || q.Tool+q.File == "":
 		return catalog.Parse(q.Text, q.In...)
@@ -121,7 +101,7 @@ func wordsOf(q Query) (catalog.Query, error) {
 type search struct {
 	s     *store.Store
 	tasks *store.Candidates
-	q     Query
+	q     api.SearchQuery
 	words catalog.Query
 	also  []also
 	db    store.Catalog // nil: every task is read
@@ -152,7 +132,7 @@ type also struct {
 	parts map[int64][]catalog.Part
 }
 
-func alsoOf(q Query) (out []also) {
+func alsoOf(q api.SearchQuery) (out []also) {
 	if q.Tool != "" {
 		out = append(out, also{q: catalog.Used(q.Tool)})
 	}
@@ -308,7 +288,7 @@ const (
 	largeFiles = 256 << 20
 )
 
-// scan reads tasks, finds their hits, and adds them to the catalogue until Query.Patience is used up.
+// scan reads tasks, finds their hits, and adds them to the catalogue until the patience of the query is used up.
 func (f *search) scan(ctx context.Context, list []*candidate, from spot) {
 	var k keeper
 	store.Parallel(ctx, scanners, len(list), func(i int) {
@@ -558,7 +538,7 @@ func Rebuild(ctx context.Context, s *store.Store, damaged bool) error {
 	if _, err := s.List(ctx, store.Filter{}); err != nil {
 		return err
 	}
-	found, err := Run(ctx, s, Query{Text: "catalogue", Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: 1}}})
+	found, err := Run(ctx, s, api.SearchQuery{Text: "catalogue", Filter: api.TaskFilter{Limit: 1}})
 	if err == nil && len(found.Notes) > 0 {
 		err = errors.New(strings.Join(found.Notes, "; "))
 	}

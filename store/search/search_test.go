@@ -46,7 +46,7 @@ func aged(t testing.TB, dir string) {
 	time.Sleep(2 * calmHere)
 }
 
-func search1(t testing.TB, s *store.Store, q Query) Result {
+func search1(t testing.TB, s *store.Store, q api.SearchQuery) Result {
 	t.Helper()
 	return storetest.Must[Result](t)(Run(context.Background(), s, q))
 }
@@ -88,7 +88,7 @@ func TestSearchIsTheSameWithAnyCatalogue(t *testing.T) {
 	queries := []string{"garden", "PAINT", "plans/1", "hello mine", "e", "nothing-of-it"}
 	look := func(s *store.Store) (out []Result) {
 		for _, text := range queries {
-			r := search1(t, s, Query{Text: text})
+			r := search1(t, s, api.SearchQuery{Text: text})
 			r.Read, r.Notes = 0, nil
 			out = append(out, r)
 		}
@@ -106,7 +106,7 @@ func TestSearchIsTheSameWithAnyCatalogue(t *testing.T) {
 	}{
 		{"none", func() {}},
 		{"whole", func() {
-			if r := search1(t, s, Query{Text: "garden"}); r.Read != 0 || r.Tasks != 4 {
+			if r := search1(t, s, api.SearchQuery{Text: "garden"}); r.Read != 0 || r.Tasks != 4 {
 				t.Errorf("%d of %d tasks were read again", r.Read, r.Tasks)
 			}
 		}},
@@ -129,24 +129,24 @@ func TestSearchSeesChangesAtOnce(t *testing.T) {
 	storage, cache := garden(t), t.TempDir()
 	aged(t, storage)
 	s := searching(t, t.TempDir(), cache, storage)
-	search1(t, s, Query{Text: "x"})
+	search1(t, s, api.SearchQuery{Text: "x"})
 	dir := filepath.Join(storage, "tasks", "task1")
 	for _, text := range []string{"a wall instead", "a gate instead"} { // of equal length, in place
 		storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(11, text)))
-		r := search1(t, s, Query{Text: text})
+		r := search1(t, s, api.SearchQuery{Text: text})
 		if diff := cmp.Diff([]string{"task1 ui#1"}, places(r)); diff != "" || r.Read != 1 {
 			t.Errorf("%q: %d read, %s", text, r.Read, diff)
 		}
 	}
-	if got := places(search1(t, s, Query{Text: "wall"})); len(got) > 0 {
+	if got := places(search1(t, s, api.SearchQuery{Text: "wall"})); len(got) > 0 {
 		t.Errorf("what is gone is found: %v", got)
 	}
 	storetest.Check(t, os.RemoveAll(dir))
-	if got := places(search1(t, s, Query{Text: "gate"})); len(got) > 0 {
+	if got := places(search1(t, s, api.SearchQuery{Text: "gate"})); len(got) > 0 {
 		t.Errorf("a task that was deleted is found: %v", got)
 	}
 	storetest.Write(t, filepath.Join(storage, "tasks", "new"), roofmt.UIName, storetest.Array(storetest.UIRow(99, "a gate again")))
-	if diff := cmp.Diff([]string{"new ui#1"}, places(search1(t, s, Query{Text: "gate"}))); diff != "" {
+	if diff := cmp.Diff([]string{"new ui#1"}, places(search1(t, s, api.SearchQuery{Text: "gate"}))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -158,13 +158,13 @@ func TestSearchOwnTasks(t *testing.T) {
 	s := searching(t, root, cache)
 	k := storetest.Create(t, s, "mine")
 	storetest.Commit(t, k, "ui", storetest.UIRow(2, "half a thought"))
-	if diff := cmp.Diff([]string{"mine ui#2"}, places(search1(t, s, Query{Text: "thought"}))); diff != "" {
+	if diff := cmp.Diff([]string{"mine ui#2"}, places(search1(t, s, api.SearchQuery{Text: "thought"}))); diff != "" {
 		t.Error(diff)
 	}
 	storetest.Close(t, k)
 	aged(t, root)
 	for _, read := range []int{1, 0} {
-		r := search1(t, s, Query{Text: "thought"})
+		r := search1(t, s, api.SearchQuery{Text: "thought"})
 		if diff := cmp.Diff([]string{"mine ui#2"}, places(r)); diff != "" || r.Read != read {
 			t.Errorf("%d read, want %d; %s", r.Read, read, diff)
 		}
@@ -182,18 +182,18 @@ func TestSearchFilters(t *testing.T) {
 	for _, round := range []string{"read", "known"} {
 		for _, c := range []struct {
 			name string
-			q    Query
+			q    api.SearchQuery
 			want []string
 		}{
-			{"workspace", Query{Text: "garden", Filter: store.Filter{TaskFilter: api.TaskFilter{Workspace: "/w1"}}}, []string{"task1 ui#2"}},
-			{"status", Query{Text: "garden", Filter: store.Filter{TaskFilter: api.TaskFilter{Status: "completed"}}}, []string{}},
-			{"since", Query{Text: "garden", Filter: store.Filter{TaskFilter: api.TaskFilter{Since: storetest.TS0 + 20}}}, []string{"task2 ui#2"}},
-			{"until", Query{Text: "garden", Filter: store.Filter{TaskFilter: api.TaskFilter{Until: storetest.TS0 + 10}}}, []string{"task0 ui#2"}},
-			{"source", Query{Text: "garden", Filter: store.Filter{TaskFilter: api.TaskFilter{Source: "elsewhere"}}}, []string{}},
-			{"tool", Query{Text: "pond", Filter: store.Filter{TaskFilter: api.TaskFilter{Source: "roo"}}}, []string{"task0 ui#1"}},
-			{"history", Query{Text: "pond", In: []string{"api"}}, []string{"task0 api#1"}},
-			{"path", Query{Text: "2.md", In: []string{"path"}}, []string{"task2 api#2"}},
-			{"tool text", Query{Text: "read_file 0.md", In: []string{"tool"}}, []string{"task0 api#2"}},
+			{"workspace", api.SearchQuery{Text: "garden", Filter: api.TaskFilter{Workspace: "/w1"}}, []string{"task1 ui#2"}},
+			{"status", api.SearchQuery{Text: "garden", Filter: api.TaskFilter{Status: "completed"}}, []string{}},
+			{"since", api.SearchQuery{Text: "garden", Filter: api.TaskFilter{Since: storetest.TS0 + 20}}, []string{"task2 ui#2"}},
+			{"until", api.SearchQuery{Text: "garden", Filter: api.TaskFilter{Until: storetest.TS0 + 10}}, []string{"task0 ui#2"}},
+			{"source", api.SearchQuery{Text: "garden", Filter: api.TaskFilter{Source: "elsewhere"}}, []string{}},
+			{"tool", api.SearchQuery{Text: "pond", Filter: api.TaskFilter{Source: "roo"}}, []string{"task0 ui#1"}},
+			{"history", api.SearchQuery{Text: "pond", In: []string{"api"}}, []string{"task0 api#1"}},
+			{"path", api.SearchQuery{Text: "2.md", In: []string{"path"}}, []string{"task2 api#2"}},
+			{"tool text", api.SearchQuery{Text: "read_file 0.md", In: []string{"tool"}}, []string{"task0 api#2"}},
 		} {
 			if diff := cmp.Diff(c.want, places(search1(t, s, c.q))); diff != "" {
 				t.Errorf("got %s, %s: %s, want diff = \"\"", round, c.name, diff)
@@ -206,12 +206,12 @@ func TestSearchPages(t *testing.T) {
 	storage, cache := garden(t), t.TempDir()
 	aged(t, storage)
 	s := searching(t, t.TempDir(), cache, storage)
-	all := places(search1(t, s, Query{Text: "a"}))
+	all := places(search1(t, s, api.SearchQuery{Text: "a"}))
 	for limit := 1; limit <= len(all)+1; limit++ {
 		var got []string
 		cursor := ""
 		for {
-			r := search1(t, s, Query{Text: "a", Filter: store.Filter{TaskFilter: api.TaskFilter{Limit: limit, Cursor: cursor}}})
+			r := search1(t, s, api.SearchQuery{Text: "a", Filter: api.TaskFilter{Limit: limit, Cursor: cursor}})
 			got = append(got, places(r)...)
 			if cursor = r.NextCursor; cursor == "" || len(r.Items) == 0 {
 				break
@@ -221,10 +221,10 @@ func TestSearchPages(t *testing.T) {
 			t.Errorf("pages of %d: %s", limit, diff)
 		}
 	}
-	if _, err := Run(context.Background(), s, Query{Text: "a", Filter: store.Filter{TaskFilter: api.TaskFilter{Cursor: "x"}}}); err == nil {
+	if _, err := Run(context.Background(), s, api.SearchQuery{Text: "a", Filter: api.TaskFilter{Cursor: "x"}}); err == nil {
 		t.Error("a cursor that nobody gave was taken")
 	}
-	if _, err := Run(context.Background(), s, Query{Text: " "}); !errors.Is(err, catalog.ErrQuery) {
+	if _, err := Run(context.Background(), s, api.SearchQuery{Text: " "}); !errors.Is(err, catalog.ErrQuery) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -237,7 +237,7 @@ func TestSearchBesideDamage(t *testing.T) {
 	storetest.Check(t, os.Symlink(loop, loop))
 	storetest.Write(t, filepath.Join(storage, "tasks", "torn"), roofmt.UIName, "["+storetest.UIRow(1, "half of the garden")+`,{"ts":`)
 	s := searching(t, root, cache, storage)
-	r := search1(t, s, Query{Text: "garden"})
+	r := search1(t, s, api.SearchQuery{Text: "garden"})
 	if diff := cmp.Diff([]string{"task2 ui#2", "task1 ui#2", "task0 ui#2", "torn ui#1"}, places(r)); diff != "" {
 		t.Error(diff)
 	}
@@ -248,18 +248,18 @@ func TestSearchBesideDamage(t *testing.T) {
 	for _, id := range []string{"task0", "task1", "task2", "torn"} {
 		aged(t, filepath.Join(storage, "tasks", id))
 	}
-	search1(t, s, Query{Text: "garden"})
+	search1(t, s, api.SearchQuery{Text: "garden"})
 	away := storage + ".away"
 	storetest.Check(t, os.Rename(storage, away))
 	storetest.Check(t, os.Symlink(storage, storage))
-	r = search1(t, s, Query{Text: "garden"})
+	r = search1(t, s, api.SearchQuery{Text: "garden"})
 	if len(r.Items) != 0 || !strings.HasPrefix(r.Sources[1].State, "unreachable") {
 		t.Errorf("got %v, %+v, want len(r.Items) = 0 and strings.HasPrefix(r.Sources[1].State, \"unreachable\")",
 			places(r), r.Sources)
 	}
 	storetest.Check(t, os.Remove(storage))
 	storetest.Check(t, os.Rename(away, storage))
-	if r = search1(t, s, Query{Text: "garden"}); len(r.Items) != 4 || r.Read != 1 {
+	if r = search1(t, s, api.SearchQuery{Text: "garden"}); len(r.Items) != 4 || r.Read != 1 {
 		t.Errorf("%v, %d read: what the catalogue knew was forgotten", places(r), r.Read)
 	}
 }
@@ -270,12 +270,12 @@ func TestSearchCopiesOnce(t *testing.T) {
 	second, other := storetest.RooStorage(t, "same")
 	s := searching(t, t.TempDir(), t.TempDir(), first, second)
 	for _, round := range []string{"read", "known"} {
-		r := search1(t, s, Query{Text: "done so far", In: []string{"ui"}})
+		r := search1(t, s, api.SearchQuery{Text: "done so far", In: []string{"ui"}})
 		if len(r.Items) != 1 || r.Items[0].Task.Path != dir || cmp.Diff([]string{other}, r.Items[0].Task.Copies) != "" {
 			t.Errorf("%s: %+v", round, r.Items)
 		}
 		aged(t, first)
-		search1(t, s, Query{Text: "x"})
+		search1(t, s, api.SearchQuery{Text: "x"})
 	}
 }
 
@@ -285,7 +285,7 @@ func TestSearchWithoutPatience(t *testing.T) {
 	aged(t, storage)
 	s := searching(t, t.TempDir(), cache, storage)
 	for range 2 {
-		r := search1(t, s, Query{Text: "garden", Patience: 1})
+		r := search1(t, s, api.SearchQuery{Text: "garden", Patience: 1})
 		if len(r.Items) != 3 || r.Read != 3 {
 			t.Errorf("%v, %d read", places(r), r.Read)
 		}
@@ -300,7 +300,7 @@ func TestSearchesTogether(t *testing.T) {
 		s := searching(t, root, cache, storage)
 		all.Go(func() {
 			for range 5 {
-				r, err := Run(context.Background(), s, Query{Text: "garden"})
+				r, err := Run(context.Background(), s, api.SearchQuery{Text: "garden"})
 				if err != nil || len(r.Items) != 3 || len(r.Notes) > 0 {
 					t.Errorf("got %v, %v, %v, want no error and len(r.Items) = 3 and len(r.Notes) <= 0",
 						places(r), r.Notes, err)
@@ -314,7 +314,7 @@ func TestSearchesTogether(t *testing.T) {
 func TestSearchCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Run(ctx, searching(t, t.TempDir(), t.TempDir(), garden(t)), Query{Text: "garden"}); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, searching(t, t.TempDir(), t.TempDir(), garden(t)), api.SearchQuery{Text: "garden"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -328,7 +328,7 @@ func TestCorpusSearch(t *testing.T) {
 		root := filepath.Join(t.TempDir(), "root")
 		s, without := searching(t, root, t.TempDir(), dir), searching(t, root, "", dir)
 		for i, text := range []string{"the", "e", "src/", "tion", "的", "\" a\"", "import"} {
-			want, got := search1(t, without, Query{Text: text}), search1(t, s, Query{Text: text})
+			want, got := search1(t, without, api.SearchQuery{Text: text}), search1(t, s, api.SearchQuery{Text: text})
 			if i > 0 && got.Read > 0 {
 				t.Errorf("the task is not kept")
 			}

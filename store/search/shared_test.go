@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog/postgres"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
@@ -30,11 +31,11 @@ func TestServersSearchAtOnce(t *testing.T) {
 		servers[i] = storetest.OpenWith(t, opt)
 		servers[i].TrustTimesAfter(calmHere)
 	}
-	want := places(search1(t, searching(t, t.TempDir(), "", storage), Query{Text: "garden"}))
+	want := places(search1(t, searching(t, t.TempDir(), "", storage), api.SearchQuery{Text: "garden"}))
 	var all sync.WaitGroup
 	for i := range 12 {
 		all.Go(func() {
-			got, err := Run(t.Context(), servers[i%2], Query{Text: "garden"})
+			got, err := Run(t.Context(), servers[i%2], api.SearchQuery{Text: "garden"})
 			if diff := cmp.Diff(want, places(got)); diff != "" || err != nil {
 				t.Errorf("%v: -read +catalogue\n%.1000s", err, diff)
 			}
@@ -46,7 +47,7 @@ func TestServersSearchAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	for _, s := range servers {
-		if got := search1(t, s, Query{Text: "garden"}); got.Read != 0 || len(got.Notes) != 0 {
+		if got := search1(t, s, api.SearchQuery{Text: "garden"}); got.Read != 0 || len(got.Notes) != 0 {
 			t.Errorf("got %d tasks read again, %v, want none", got.Read, got.Notes)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store"
@@ -21,7 +22,7 @@ func TestVerifyFindsWrongTexts(t *testing.T) {
 		storetest.Close(t, k)
 	}
 	storetest.Check(t, waitUntilCalm(t.Context(), s))
-	search1(t, s, Query{Text: "hello"})
+	search1(t, s, api.SearchQuery{Text: "hello"})
 	storetest.List(t, s, store.Filter{})
 	if found := mismatches(s); len(found) > 0 {
 		t.Fatalf("before: got %+v, want none", found)

@@ -15,7 +15,6 @@ import (
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/spend"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -103,7 +102,7 @@ func TestEveryScreenSaysTheSame(t *testing.T) {
 			}
 		}
 		for _, by := range api.Groupings {
-			got := spending(t, s, by, spend.Filter{})
+			got := spending(t, s, by, api.TaskFilter{})
 			var sum api.Usage
 			for _, g := range got.Items {
 				sum = sum.Plus(g.Usage)
@@ -119,7 +118,7 @@ func TestEveryScreenSaysTheSame(t *testing.T) {
 			}
 			// Two stretches of time add up to the whole.
 			at := int64(storetest.TS0 + rapid.SampledFrom([]int{0, 2, 3, 24 * 3600 * 1000, 72 * 3600 * 1000}).Draw(r, "cut"))
-			before, after := spending(t, s, by, spend.Filter{Until: at}).Total.Usage, spending(t, s, by, spend.Filter{Since: at}).Total.Usage
+			before, after := spending(t, s, by, api.TaskFilter{Until: at}).Total.Usage, spending(t, s, by, api.TaskFilter{Since: at}).Total.Usage
 			if d := cmp.Diff(known(listed), known(before.Plus(after))); d != "" {
 				r.Fatalf("by %s, before and after %d: %s", by, at, d)
 			}

@@ -28,15 +28,6 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// Filter narrows which requests count. Zero members do not filter.
-type Filter struct {
-	Source    string // a source's or a tool's name
-	Workspace string
-	Since     int64 // Unix milliseconds; older requests do not count
-	Until     int64
-	Zone      *time.Location // of days; nil = UTC
-}
-
 // add counts a request of a task; task is its path. The requests of one task must come one after another.
 func (c *spendingSums) add(g *api.SpendingGroup, task string, u api.Usage) {
 	if c.last[g] != task {
@@ -50,18 +41,17 @@ func (c *spendingSums) add(g *api.SpendingGroup, task string, u api.Usage) {
 	g.Usage = g.Usage.Plus(u)
 }
 
-// Sum adds up the tasks that List lists. For a task that cannot be read it counts the summary's usage, which is
-// unknown.
-func Sum(ctx context.Context, s *store.Store, by api.Grouping, f Filter) (api.Totals, error) {
+// Sum adds up the tasks of a source or a tool, and of a workspace, as far as f names them. Only requests of the time in f
+// count. zone is that of days. For a task that cannot be read Sum counts the summary's usage, which is unknown.
+func Sum(ctx context.Context, s *store.Store, by api.Grouping, f api.TaskFilter, zone *time.Location) (api.Totals, error) {
 	if !slices.Contains(api.Groupings, by) {
 		return api.Totals{}, fmt.Errorf("group spending by %q: there is no such grouping", by)
 	}
-	f.Zone = cmp.Or(f.Zone, time.UTC)
 	listed, err := s.List(ctx, store.Filter{TaskFilter: api.TaskFilter{Source: f.Source, Workspace: f.Workspace}})
 	if err != nil {
 		return api.Totals{}, err
 	}
-	sums := spendingSums{by: by, filter: f, groups: map[string]*api.SpendingGroup{}, last: map[*api.SpendingGroup]string{}}
+	sums := spendingSums{by: by, filter: f, zone: zone, groups: map[string]*api.SpendingGroup{}, last: map[*api.SpendingGroup]string{}}
 	// The time of a task without a journal is what its files claim: such a task is always opened.
 	open := func(t api.Summary, r store.Ref) bool {
 		return changedSince(t, f.Since) || !r.Own || !s.HasJournal(ctx, r)
@@ -144,7 +134,8 @@ func readBill(ctx context.Context, s *store.Store, t api.Summary, ref store.Ref,
 // spendingSums collects groups.
 type spendingSums struct {
 	by     api.Grouping
-	filter Filter
+	filter api.TaskFilter
+	zone   *time.Location // of days
 	groups map[string]*api.SpendingGroup
 	order  []*api.SpendingGroup
 	total  api.SpendingGroup
@@ -177,7 +168,7 @@ func (c *spendingSums) keys(t api.Summary, e Expense) []string {
 		if e.At < api.EarliestTime {
 			return []string{""}
 		}
-		return []string{c.by.KeyAt(time.UnixMilli(e.At).In(c.filter.Zone))}
+		return []string{c.by.KeyAt(time.UnixMilli(e.At).In(c.zone))}
 	case api.ByModel:
 		if e.Provider == "" || e.Model == "" {
 			return []string{e.Provider + e.Model}

@@ -37,9 +37,9 @@ func family(t *testing.T) (s *store.Store, storage string) {
 	return storetest.Open(t, filepath.Join(t.TempDir(), "root"), storage), storage
 }
 
-func spending(t *testing.T, s *store.Store, by api.Grouping, f spend.Filter) api.Totals {
+func spending(t *testing.T, s *store.Store, by api.Grouping, f api.TaskFilter, zone ...*time.Location) api.Totals {
 	t.Helper()
-	got, err := spend.Sum(context.Background(), s, by, f)
+	got, err := spend.Sum(context.Background(), s, by, f, append(zone, time.UTC)[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestEveryGroupingAddsUpToTheList(t *testing.T) {
 		listed = listed.Plus(item.Usage)
 	}
 	for _, by := range api.Groupings {
-		got := spending(t, s, by, spend.Filter{})
+		got := spending(t, s, by, api.TaskFilter{})
 		var sum api.Usage
 		for _, g := range got.Items {
 			sum = sum.Plus(g.Usage)
@@ -85,23 +85,26 @@ func TestGroups(t *testing.T) {
 	s, _ := family(t)
 	for _, c := range []struct {
 		by   api.Grouping
-		f    spend.Filter
+		f    api.TaskFilter
 		want []string
 	}{
-		{api.ByWorkspace, spend.Filter{}, []string{"/v 4.50 2/4", "/w 1.000003 2/4", " 0.25 1/2"}},
-		{api.ByModel, spend.Filter{}, []string{" 5.750003 5/10"}},
-		{api.ByDay, spend.Filter{}, []string{"2023-11-18 0.25 1/2", "2023-11-17 0.50 1/2", "2023-11-16 4.00 1/2", "2023-11-15 0.000003 1/2", "2023-11-14 1.00 1/2"}},
-		{api.ByDay, spend.Filter{Zone: time.FixedZone("east", 14*3600), Workspace: "/w"}, []string{"2023-11-16 0.000003 1/2", "2023-11-15 1.00 1/2"}},
+		{api.ByWorkspace, api.TaskFilter{}, []string{"/v 4.50 2/4", "/w 1.000003 2/4", " 0.25 1/2"}},
+		{api.ByModel, api.TaskFilter{}, []string{" 5.750003 5/10"}},
+		{api.ByDay, api.TaskFilter{}, []string{"2023-11-18 0.25 1/2", "2023-11-17 0.50 1/2", "2023-11-16 4.00 1/2", "2023-11-15 0.000003 1/2", "2023-11-14 1.00 1/2"}},
 		// One request calls three tools, one of them twice.
-		{api.ByTool, spend.Filter{Workspace: "/v"}, []string{" 2.25 2/2", "read_file 1.50 2/2", "list_files 0.75 2/2"}},
-		{api.ByTask, spend.Filter{Since: storetest.TS0 + 2, Until: storetest.TS0 + 24*3600*1000 + 2}, []string{"parent 0.50 1/1", "child 0.000002 1/1"}},
-		{api.ByTask, spend.Filter{Source: "nosuch"}, nil},
+		{api.ByTool, api.TaskFilter{Workspace: "/v"}, []string{" 2.25 2/2", "read_file 1.50 2/2", "list_files 0.75 2/2"}},
+		{api.ByTask, api.TaskFilter{Since: storetest.TS0 + 2, Until: storetest.TS0 + 24*3600*1000 + 2}, []string{"parent 0.50 1/1", "child 0.000002 1/1"}},
+		{api.ByTask, api.TaskFilter{Source: "nosuch"}, nil},
 	} {
 		if d := cmp.Diff(c.want, keys(spending(t, s, c.by, c.f))); d != "" {
 			t.Errorf("by %s %+v: %s", c.by, c.f, d)
 		}
 	}
-	if _, err := spend.Sum(context.Background(), s, "colour", spend.Filter{}); err == nil {
+	east := spending(t, s, api.ByDay, api.TaskFilter{Workspace: "/w"}, time.FixedZone("east", 14*3600))
+	if d := cmp.Diff([]string{"2023-11-16 0.000003 1/2", "2023-11-15 1.00 1/2"}, keys(east)); d != "" {
+		t.Errorf("by day in the east: %s", d)
+	}
+	if _, err := spend.Sum(context.Background(), s, "colour", api.TaskFilter{}, time.UTC); err == nil {
 		t.Error("spending by colour")
 	}
 }
@@ -110,7 +113,7 @@ func TestGroups(t *testing.T) {
 func TestSpendingWithChildren(t *testing.T) {
 	s, _ := family(t)
 	got := map[string]string{}
-	for _, g := range spending(t, s, api.ByTask, spend.Filter{}).Items {
+	for _, g := range spending(t, s, api.ByTask, api.TaskFilter{}).Items {
 		got[g.Key] = "-"
 		if g.WithChildren != nil {
 			got[g.Key] = g.WithChildren.Cost.String()
@@ -146,7 +149,7 @@ func TestACopyCountsWhatItsOriginalDoesNot(t *testing.T) {
 			storetest.Check(t, k.CommitSynced(t.Context(), task.UsageChanged{Request: request, Provider: "p", Model: "m", Input: 9, CostMicros: new(int64(125_000))}))
 			look := func(when string, total money.USD, tasks ...string) {
 				t.Helper()
-				if d := cmp.Diff(tasks, keys(spending(t, s, api.ByTask, spend.Filter{}))); d != "" {
+				if d := cmp.Diff(tasks, keys(spending(t, s, api.ByTask, api.TaskFilter{}))); d != "" {
 					t.Errorf("%s: %s", when, d)
 				}
 				if own, others, err := spend.Since(t.Context(), s, 0, k.Ref.ID); own+others != total || err != nil {
