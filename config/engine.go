@@ -130,18 +130,14 @@ func (p Place) profiles(s *Settings, kept *Secrets) map[string]setup.Profile {
 	}
 	out := make(map[string]setup.Profile, len(names))
 	for _, name := range names {
-		r := setup.Choice{Limits: &api.RunLimits{}}
-		put := presets(&r)
+		one := setup.Profile{Choice: setup.Choice{Limits: &api.RunLimits{}}, Foreign: fields[name]["roo_name"].Value.Text}
+		put := presets(&one.Choice)
 		for field, v := range fields[name] {
 			if put[field] != nil {
 				put[field](v)
 			}
 		}
-		one := setup.Profile{
-			Provider: r.Provider, Model: p.ModelName(r.Provider, r.Model), BaseURL: r.BaseURL, Effort: r.Effort, Mode: r.Mode,
-			Approve: r.Approve, Allow: r.Allow, Deny: r.Deny, MaxTokens: max(r.MaxTokens, 0), Limits: *r.Limits,
-			Foreign: fields[name]["roo_name"].Value.Text,
-		}
+		one.Model = p.ModelName(one.Provider, one.Model)
 		one.Key, _ = ProfileKey(name, kept, fields[name])
 		out[name] = one
 	}

@@ -21,7 +21,7 @@ func TestTheContextOfATaskWhoseProfileIsUnknown(t *testing.T) {
 		"the usual provider":      {setup.Config{Provider: "anthropic", Model: "claude-opus-5-5", Keys: map[string]string{"anthropic": "k"}}, "anthropic"},
 		"whom there is a key for": {setup.Config{Keys: map[string]string{"openai": "k"}}, "openai"},
 		"a profile": {setup.Config{Keys: map[string]string{}, Profiles: map[string]setup.Profile{
-			"half": {}, "mine": {Provider: "openai-compatible", Model: "m", BaseURL: "http://127.0.0.1:1/v1"},
+			"half": {}, "mine": {Choice: setup.Choice{Provider: "openai-compatible", Model: "m", BaseURL: "http://127.0.0.1:1/v1"}},
 		}}, "mine"},
 		"nobody": {setup.Config{Keys: map[string]string{}}, ""},
 	} {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/config"
@@ -46,12 +47,13 @@ roo-12ab = "work"
 	}
 	want := map[string]setup.Profile{
 		"work": {
-			Provider: "anthropic", MaxTokens: 9000, Allow: []string{"go test"}, Key: "sk-of-the-keys",
-			Limits: api.RunLimits{MaxTurns: -1, MaxCostMicros: 500_000, IdleTimeoutMS: 90_000, TotalTimeoutMS: -1},
+			Choice: setup.Choice{Provider: "anthropic", MaxTokens: 9000, Allow: []string{"go test"},
+				Limits: &api.RunLimits{MaxTurns: -1, MaxCostMicros: 500_000, IdleTimeoutMS: 90_000, TotalTimeoutMS: -1}},
+			Key: "sk-of-the-keys",
 		},
-		"play": {Provider: "script", Model: filepath.Join(a.Dir, "x.yaml"), Key: "sk-play", Foreign: "my play"},
+		"play": {Choice: setup.Choice{Provider: "script", Model: filepath.Join(a.Dir, "x.yaml"), Limits: &api.RunLimits{}}, Key: "sk-play", Foreign: "my play"},
 	}
-	if diff := cmp.Diff(want, got.Profiles); diff != "" {
+	if diff := cmp.Diff(want, got.Profiles, cmpopts.IgnoreUnexported(setup.Choice{})); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(map[string]string{"roo-12ab": "work"}, got.SourceProfiles); diff != "" {

@@ -191,7 +191,7 @@ func TestKnownKeys(t *testing.T) {
 		"GEMINI_API_KEY": "gemini-of-env-123", "GOOGLE_API_KEY": "google-of-env-123", "AWS_SECRET_ACCESS_KEY": "secret-of-env-123", "AWS_SESSION_TOKEN": "session-of-env-123",
 	}, nil)
 	c.Keys["anthropic"] = "anthropic-of-file-123"
-	c.Profiles = map[string]Profile{"work": {Provider: "openai", Key: "profile-of-work-123"}}
+	c.Profiles = map[string]Profile{"work": {Choice: Choice{Provider: "openai"}, Key: "profile-of-work-123"}}
 	masks := redact.New(c.KnownKeys()...)
 	for _, key := range []string{"gemini-of-env-123", "google-of-env-123", "secret-of-env-123", "session-of-env-123", "anthropic-of-file-123", "profile-of-work-123"} {
 		if got, _ := masks.String("it is " + key); strings.Contains(got, key) {

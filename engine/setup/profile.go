@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/agent"
-	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
 	"github.com/roost-dev/roost/llm/catalogue"
@@ -26,21 +25,12 @@ import (
 	"github.com/roost-dev/roost/workspace/skill"
 )
 
-// Profile is a provider with a model and settings, under a name. Empty members leave the provider's default, or what
-// a task has.
+// Profile is a choice under a name: of provider, model, address, effort, tokens, mode, policy, commands and limits. Empty
+// members leave the provider's default, or what a task has.
 type Profile struct {
-	Provider  string
-	Model     string
-	BaseURL   string
-	Effort    string
-	MaxTokens int
-	Mode      string
-	Approve   string
-	Allow     []string
-	Deny      []string
-	Limits    api.RunLimits
-	Key       string // its own; "" = the provider's
-	Foreign   string // its name in another tool; "" = the same
+	Choice
+	Key     string // its own; "" = the provider's
+	Foreign string // its name in another tool; "" = the same
 }
 
 // UnknownProfileError: a task of another tool names a profile that is unknown here, and the user has named no profile to
@@ -133,14 +123,16 @@ func (r Resolver) applyProfile(s task.Settings, name string) (task.Settings, err
 	s.Mode, s.Approve = cmp.Or(p.Mode, s.Mode), cmp.Or(p.Approve, s.Approve)
 	replaceList(&s.Allow, p.Allow)
 	replaceList(&s.Deny, p.Deny)
-	s.Limits = replaceLimits(s.Limits, p.Limits)
+	if p.Limits != nil {
+		s.Limits = replaceLimits(s.Limits, *p.Limits)
+	}
 	return s, nil
 }
 
 // answering returns the settings s with the provider, model, address, effort, length and key of the profile.
 func (p Profile) answering(s task.Settings, name string) task.Settings {
 	s.Profile, s.Provider, s.Model, s.BaseURL = cmp.Or(p.Foreign, name), p.Provider, p.Model, p.BaseURL
-	s.Effort, s.MaxTokens, s.Account = p.Effort, p.MaxTokens, ""
+	s.Effort, s.MaxTokens, s.Account = p.Effort, max(p.MaxTokens, 0), ""
 	if p.Key != "" {
 		s.Account = name
 	}

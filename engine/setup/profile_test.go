@@ -17,12 +17,13 @@ func withProfiles() Resolver {
 		Provider: "anthropic", Model: "from-config", Keys: map[string]string{"anthropic": "sk-general-5678"},
 		Profiles: map[string]Profile{
 			"work": {
-				Provider: "anthropic", Model: "claude-opus-5-5", Effort: "high", MaxTokens: 9000, Mode: "architect", Approve: "read",
-				Allow: []string{"go test"}, Limits: api.RunLimits{MaxTurns: 5}, Key: "sk-of-work-1234",
+				Choice: Choice{Provider: "anthropic", Model: "claude-opus-5-5", Effort: "high", MaxTokens: 9000, Mode: "architect",
+					Approve: "read", Allow: []string{"go test"}, Limits: &api.RunLimits{MaxTurns: 5}},
+				Key: "sk-of-work-1234",
 			},
-			"plain":    {Provider: "openai"},
-			"my-local": {Provider: "openai-compatible", Model: "qwen", BaseURL: "http://box/v1", Foreign: "my local"},
-			"half":     {Model: "m"},
+			"plain":    {Choice: Choice{Provider: "openai"}},
+			"my-local": {Choice: Choice{Provider: "openai-compatible", Model: "qwen", BaseURL: "http://box/v1"}, Foreign: "my local"},
+			"half":     {Choice: Choice{Model: "m"}},
 		},
 		SourceProfiles: map[string]string{"roo-1": "work", "roo-2": "openai", "roo-3": "gone"},
 	}}
