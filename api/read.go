@@ -199,11 +199,19 @@ type ContextPart struct {
 
 // Exported is the report of an export, which follows the file.
 type Exported struct {
-	Masked  int           `json:"masked"`
+	Masked  int           `json:"masked"` // secrets; each occurrence counts
 	Damaged []Damage      `json:"damaged"`
 	Unread  []Unread      `json:"unread"`
-	Skipped []string      `json:"skipped"`
+	Skipped []string      `json:"skipped"` // files that could not be read, or are links or devices
 	Failed  []NotExported `json:"failed,omitempty"`
+}
+
+// Filled makes absent lists empty ones: JSON shows [] and not null.
+func (e Exported) Filled() Exported {
+	e.Damaged = append([]Damage{}, e.Damaged...)
+	e.Unread = append([]Unread{}, e.Unread...)
+	e.Skipped = append([]string{}, e.Skipped...)
+	return e
 }
 
 // NotExported is a task that an archive lacks.

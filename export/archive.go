@@ -74,8 +74,8 @@ type ArchivedFile struct {
 
 // Archive writes tasks with all their files, byte for byte, into one archive. The caller closes each view. The report
 // and the manifest name files that could not be read.
-func Archive(ctx context.Context, w io.Writer, views iter.Seq2[*store.View, error]) (Report, error) {
-	var r Report
+func Archive(ctx context.Context, w io.Writer, views iter.Seq2[*store.View, error]) (api.Exported, error) {
+	var r api.Exported
 	a := &archiver{ctx: ctx, zip: zip.NewWriter(w), names: map[string]bool{}}
 	a.manifest = Manifest{Format: ArchiveFormat, Version: 1, Tasks: []ArchivedTask{}, Files: []ArchivedFile{}}
 	for v, err := range views {
@@ -86,7 +86,7 @@ func Archive(ctx context.Context, w io.Writer, views iter.Seq2[*store.View, erro
 		if err != nil {
 			return r, trouble(v, "archive", err)
 		}
-		r.Skipped = append(r.Skipped, skipped...)
+		r.Skipped, r.Damaged = append(r.Skipped, skipped...), append(r.Damaged, v.Summary.Damaged...)
 	}
 	return r, api.Failed(a.close(), "write the archive")
 }

@@ -50,10 +50,10 @@ func damagedTask(t *testing.T, rows, lost int) *store.View {
 func TestUnreadableRowIsNamed(t *testing.T) {
 	const rows, lost = 450, 251
 	v := damagedTask(t, rows, lost)
-	for name, form := range map[string]func(io.Writer) (Report, error){
-		"json": func(w io.Writer) (Report, error) { return JSON(t.Context(), w, v, Options{}) },
-		"html": func(w io.Writer) (Report, error) { return HTML(t.Context(), w, v, Options{}) },
-		"md":   func(w io.Writer) (Report, error) { return Markdown(t.Context(), w, v, Options{}) },
+	for name, form := range map[string]func(io.Writer) (api.Exported, error){
+		"json": func(w io.Writer) (api.Exported, error) { return JSON(t.Context(), w, v, Options{}) },
+		"html": func(w io.Writer) (api.Exported, error) { return HTML(t.Context(), w, v, Options{}) },
+		"md":   func(w io.Writer) (api.Exported, error) { return Markdown(t.Context(), w, v, Options{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

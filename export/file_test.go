@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
@@ -166,4 +167,4 @@ func TestCancelledExportsFail(t *testing.T) {
 	}
 }
 
-func second2(_ Report, err error) error { return err }
+func second2(_ api.Exported, err error) error { return err }

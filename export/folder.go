@@ -3,7 +3,7 @@
 // archive with checksums.
 //
 // It changes nothing of a task, and streams every form: it reads a history some messages at a time. It leaves out what
-// is unreadable, names it in the Report, and writes the rest. The forms for reading (Markdown, HTML, JSON) mask secrets
+// is unreadable, names it in its report (api.Exported), and writes the rest. The forms for reading (Markdown, HTML, JSON) mask secrets
 // when the options have a redactor; the folder and the archive are exact.
 //
 // Everything that a model, a tool or another program wrote is untrusted. A page shows it as text: no markup of it
@@ -44,8 +44,8 @@ import (
 //
 // It copies a whole file byte for byte. Of a damaged file it writes the complete elements, and keeps the original as
 // NAME.damaged. While the task's journal is ahead of its files, the histories come from the journal.
-func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
-	var r Report
+func Folder(ctx context.Context, dir string, v *store.View) (api.Exported, error) {
+	var r api.Exported
 	root, err := inputfile.OpenDir(roofmt.FolderOf(v.Ref.Dir))
 	if errors.Is(err, fs.ErrNotExist) && v.Log != nil {
 		root, err = nil, nil // its editor deleted it; the journal has everything
@@ -111,7 +111,7 @@ func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 
 // current reports whether a file holds exactly the history that the journal has.
 func current(ctx context.Context, doc *roofmt.Document, v *store.View, short string, list []*task.Message) bool {
-	var r Report
+	var r api.Exported
 	n := 0
 	for e := range projected(ctx, v, short, list, &r) {
 		if n == doc.Len() {
@@ -128,7 +128,7 @@ func current(ctx context.Context, doc *roofmt.Document, v *store.View, short str
 // projected yields the elements of a history's file. While the task waits for a subtask, the file of the model's history
 // ends with a turn that the history lacks. The turn holds the results so far. Without them Roo would write for the
 // model that those calls did not run.
-func projected(ctx context.Context, v *store.View, short string, list []*task.Message, r *Report) iter.Seq[roofmt.Element] {
+func projected(ctx context.Context, v *store.View, short string, list []*task.Message, r *api.Exported) iter.Seq[roofmt.Element] {
 	return func(yield func(roofmt.Element) bool) {
 		for e := range elements(ctx, v, short, list, 0, r) {
 			if !yield(roofmt.Element{Raw: e.Raw, Made: !e.Message.Foreign}) {
@@ -147,7 +147,7 @@ func projected(ctx context.Context, v *store.View, short string, list []*task.Me
 
 // history returns the file of one history, built from its elements, and what is damaged in it.
 func history(ctx context.Context, v *store.View, from *originals, name, short string, list []*task.Message,
-	r *Report) ([]roofmt.Replacement, error) {
+	r *api.Exported) ([]roofmt.Replacement, error) {
 	var out []roofmt.Replacement
 	if len(list) > 0 || v.Log != nil {
 		out = append(out, roofmt.Replacement{Name: name, Write: func(w io.Writer) error {
@@ -192,7 +192,7 @@ func made(ctx context.Context, v *store.View, name string, docs *roofmt.Folder) 
 		return docs.Row
 	}
 	var rows [][]byte
-	var r Report // discarded: the histories have reported what is unreadable
+	var r api.Exported // discarded: the histories have reported what is unreadable
 	for e := range elements(ctx, v, "ui", v.State.UI(), 0, &r) {
 		rows = append(rows, e.Raw)
 	}
@@ -406,13 +406,6 @@ func FileName(id string) string {
 	return name[:nameMost-9] + "~" + hex.EncodeToString(sum[:4])
 }
 
-// Report describes what an export left out and what it masked.
-type Report struct {
-	Masked  int          // masked secrets; each occurrence counts
-	Unread  []api.Unread // messages that could not be read
-	Skipped []string
-}
-
 // Options select how a task is written for readers. The zero value masks nothing.
 type Options struct {
 	Mask *redact.Redactor // nil masks nothing
@@ -420,7 +413,7 @@ type Options struct {
 
 // elements yields a history in order. It notes unreadable messages in the report and continues after them. It ends
 // early when ctx ends; the caller returns that error.
-func elements(ctx context.Context, v *store.View, name string, list []*task.Message, from int, r *Report) iter.Seq[Element] {
+func elements(ctx context.Context, v *store.View, name string, list []*task.Message, from int, r *api.Exported) iter.Seq[Element] {
 	return func(yield func(Element) bool) {
 		n := from
 		for raw, err := range fold.Raws(ctx, v.State, list) {

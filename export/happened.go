@@ -104,7 +104,7 @@ func (m *mask) chosen(ctx context.Context, v *store.View, rows []*task.Message, 
 			some, numbers = append(some, row), append(numbers, i+1)
 		}
 	}
-	for e := range elements(ctx, v, "ui", some, 0, &Report{}) { // what cannot be read is reported with its row
+	for e := range elements(ctx, v, "ui", some, 0, &api.Exported{}) { // what cannot be read is reported with its row
 		it := view.UI(m.json(e.Raw), numbers[e.Number-1])
 		text := strings.TrimSpace(it.Body)
 		if it.Class == view.Tool {

@@ -29,8 +29,8 @@ import (
 // calls reasoning that only its provider can read encrypted instead of "undefined", and marks a message without
 // content instead of writing "undefined". If a task has only the history that the user sees, it writes that history
 // in the same shape; Roo would write nothing.
-func Markdown(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, error) {
-	var r Report
+func Markdown(ctx context.Context, w io.Writer, v *store.View, o Options) (api.Exported, error) {
+	var r api.Exported
 	m, out := mask{by: o.Mask}, bufio.NewWriter(w)
 	page := turns{w: out}
 	api, rows := v.State.API(), v.State.UI()
@@ -186,8 +186,8 @@ func capital(name string) string {
 // unless a secret in it was masked:
 //
 //	{"task":{...},"ui":[...],"api":[...],"unread":[{history,number,problem}],"masked":0}
-func JSON(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, error) {
-	var r Report
+func JSON(ctx context.Context, w io.Writer, v *store.View, o Options) (api.Exported, error) {
+	var r api.Exported
 	m := mask{by: o.Mask}
 	out := bufio.NewWriter(w)
 	head, err := api.Encode(v.Summary)
@@ -221,8 +221,8 @@ const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; ba
 
 // HTML writes one self-contained page: the conversation as the user saw it, with the results of tools, and below it,
 // folded, what the model saw. The page holds the pictures, up to a size.
-func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, error) {
-	var r Report
+func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (api.Exported, error) {
+	var r api.Exported
 	p := newPage(w, o.Mask)
 	p.begin(v.Summary.Title)
 	p.facts(v.Summary)

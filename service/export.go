@@ -232,13 +232,12 @@ type Export struct {
 	mask   bool
 	refs   []store.Ref
 	view   *store.View // nil for an archive
-	done   api.Exported
 }
 
 // Export opens tasks to write them in a form: md, html, json, roo (a tar of Roo's files) or archive, which alone holds
 // several tasks. With mask, secrets are masked in the forms that people read. The caller closes the export.
 func (s *Service) Export(ctx context.Context, ids []string, format string, mask bool) (*Export, error) {
-	x := &Export{of: s, format: format, mask: mask, done: api.Exported{Damaged: []api.Damage{}}}
+	x := &Export{of: s, format: format, mask: mask}
 	refs, err := s.store.FindAll(ctx, ids)
 	if err != nil {
 		return nil, err
@@ -252,13 +251,8 @@ func (s *Service) Export(ctx context.Context, ids []string, format string, mask 
 	if format == "archive" { // the archive records for each task whether it could be read
 		return x, x.noneReadable(ctx)
 	}
-	v, err := s.store.Read(ctx, x.refs[0])
-	if err != nil {
-		return nil, err
-	}
-	x.view = v
-	x.done.Damaged = append(x.done.Damaged, v.Summary.Damaged...)
-	return x, nil
+	x.view, err = s.store.Read(ctx, x.refs[0])
+	return x, err
 }
 
 // Close closes the export.
@@ -290,42 +284,39 @@ func (x *Export) noneReadable(ctx context.Context) error {
 }
 
 // Write writes the file, and returns what was masked, left out or could not be read.
-func (x *Export) Write(ctx context.Context, w io.Writer) (api.Exported, error) {
+func (x *Export) Write(ctx context.Context, w io.Writer) (out api.Exported, err error) {
 	o := export.Options{}
 	if x.mask {
 		o.Mask = redact.New(x.of.secrets()...)
 	}
-	got, err := x.write(ctx, w, o)
-	out := x.done
-	out.Masked, out.Skipped = got.Masked, append([]string{}, got.Skipped...)
-	out.Unread = append([]api.Unread{}, got.Unread...)
-	return out, err
-}
-
-func (x *Export) write(ctx context.Context, w io.Writer, o export.Options) (export.Report, error) {
+	var failed []api.NotExported
 	switch x.format {
 	case "html":
-		return export.HTML(ctx, w, x.view, o)
+		out, err = export.HTML(ctx, w, x.view, o)
 	case "json":
-		return export.JSON(ctx, w, x.view, o)
+		out, err = export.JSON(ctx, w, x.view, o)
 	case "roo":
-		return tarOf(ctx, w, x.view)
+		out, err = tarOf(ctx, w, x.view)
 	case "archive":
-		return export.Archive(ctx, w, x.readable(ctx))
+		out, err = export.Archive(ctx, w, x.readable(ctx, &failed))
+	default:
+		out, err = export.Markdown(ctx, w, x.view, o)
 	}
-	return export.Markdown(ctx, w, x.view, o)
+	if out.Failed = failed; x.view != nil {
+		out.Damaged = x.view.Summary.Damaged
+	}
+	return out.Filled(), err
 }
 
-// readable returns the tasks of an archive; it notes those that cannot be read.
-func (x *Export) readable(ctx context.Context) func(yield func(*store.View, error) bool) {
+// readable returns the tasks of an archive; it adds those that cannot be read to failed.
+func (x *Export) readable(ctx context.Context, failed *[]api.NotExported) func(yield func(*store.View, error) bool) {
 	return func(yield func(*store.View, error) bool) {
 		for _, ref := range x.refs {
 			one, err := x.of.store.Read(ctx, ref)
 			if err != nil {
-				x.done.Failed = append(x.done.Failed, api.NotExported{ID: ref.ID, Source: ref.Source, Problem: err.Error()})
+				*failed = append(*failed, api.NotExported{ID: ref.ID, Source: ref.Source, Problem: err.Error()})
 				continue
 			}
-			x.done.Damaged = append(x.done.Damaged, one.Summary.Damaged...)
 			more := yield(one, nil)
 			one.Close()
 			if !more {
@@ -337,10 +328,10 @@ func (x *Export) readable(ctx context.Context) func(yield func(*store.View, erro
 
 // tarOf writes Roo's folder of a task as a tar. It first makes the folder on disk, because export.Folder checks each of its
 // files once the file is whole.
-func tarOf(ctx context.Context, w io.Writer, v *store.View) (export.Report, error) {
+func tarOf(ctx context.Context, w io.Writer, v *store.View) (api.Exported, error) {
 	temp, err := os.MkdirTemp("", "roost-export-")
 	if err != nil {
-		return export.Report{}, err
+		return api.Exported{}, err
 	}
 	defer os.RemoveAll(temp)
 	dir := filepath.Join(temp, "task")

@@ -43,14 +43,11 @@ type exportFlags struct {
 
 // exported is the result for one task, or for an archive, as --json shows it.
 type exported struct {
-	ID      string       `json:"id"`
-	Source  string       `json:"source"`
-	Path    string       `json:"path"`
-	Masked  int          `json:"masked"`
-	Damaged []api.Damage `json:"damaged"`
-	Unread  []api.Unread `json:"unread"`
-	Skipped []string     `json:"skipped"`
-	Failed  string       `json:"failed,omitempty"` // why nothing was written
+	ID     string `json:"id"`
+	Source string `json:"source"`
+	Path   string `json:"path"`
+	api.Exported
+	Failed string `json:"failed,omitempty"` // why nothing was written
 }
 
 func (e exported) whole() bool {
@@ -317,10 +314,7 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 }
 
 func (x *exporter) result(id, source, path string, report api.Exported) exported {
-	return exported{
-		ID: id, Source: source, Path: path, Masked: report.Masked, Damaged: append([]api.Damage{}, report.Damaged...),
-		Unread: append([]api.Unread{}, report.Unread...), Skipped: append([]string{}, report.Skipped...),
-	}
+	return exported{ID: id, Source: source, Path: path, Exported: report.Filled()}
 }
 
 // report prints the numbers of written files and masked values. It fails if a task was not exported completely.
