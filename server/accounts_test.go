@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -163,6 +164,12 @@ func TestEveryRouteHidesTasksOfOthers(t *testing.T) {
 		}
 		if status, got := ask(reader); rt.method != http.MethodGet && status != http.StatusForbidden {
 			t.Errorf("%s: got %d for a token that may only read, want 403\n%s", rt.on, status, got)
+		}
+	}
+	for _, path := range []string{"/v1/sources", "/v1/tasks?with=found", "/v1/list?first=10", "/v1/search?q=paint&with=found"} {
+		got := string(s.get(path, s.bob))
+		if !strings.Contains(got, `"tasks":0,`) || regexp.MustCompile(`"(tasks|empty|damaged|bytes|of|read)":[1-9]`).MatchString(got) {
+			t.Errorf("GET %s: got %s, want no count of tasks that bob may not find", path, got)
 		}
 	}
 	if tested < 70 {

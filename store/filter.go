@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"context"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -37,14 +36,13 @@ func (f Filter) extent() catalog.Extent {
 // matcher is a filter with the values that it compares all tasks with, made once.
 type matcher struct {
 	Filter
-	sight  Sight // nil: all tasks are seen
 	folder string
 	same   map[string]bool // by workspace: whether it is the one that was asked for
 }
 
-// matcher returns a matcher that keeps only tasks which pass the filter and which the caller of ctx may find.
-func (f Filter) matcher(ctx context.Context) *matcher {
-	out := &matcher{Filter: f, sight: sightOf(ctx), same: map[string]bool{}}
+// matcher returns a matcher that keeps the tasks which pass the filter.
+func (f Filter) matcher() *matcher {
+	out := &matcher{Filter: f, same: map[string]bool{}}
 	if f.Workspace != "" {
 		out.folder = clean(f.Workspace)
 	}
@@ -54,8 +52,6 @@ func (f Filter) matcher(ctx context.Context) *matcher {
 func (f *matcher) keeps(t *catalog.Row, source string) bool {
 	switch {
 	case t.Empty && !f.Empty, !t.Empty && f.Empty && f.Damaged:
-		return false
-	case f.sight != nil && !f.sees(t.Access):
 		return false
 	case f.Task != "" && source+":"+t.ID != f.Task:
 		return false
@@ -77,11 +73,6 @@ func (f *matcher) keeps(t *catalog.Row, source string) bool {
 		return false
 	}
 	return holds(t.Model, f.Model) && (f.Words == "" || holds(t.Title+" "+t.ID, f.Words))
-}
-
-func (f *matcher) sees(a api.Access) bool {
-	seen, _ := f.sight(a)
-	return seen
 }
 
 func (f *matcher) in(workspace string) bool {

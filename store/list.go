@@ -44,7 +44,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 		return Listing{}, err
 	}
 	l.mark()
-	m := f.matcher(ctx)
+	m := f.matcher()
 	all := l.united(ctx, m)
 	out := Listing{Sources: l.tally()}
 	for _, ln := range all {
@@ -182,6 +182,12 @@ const streamChunk = 16
 // together. Stream writes nothing but the cache.
 func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, error] {
 	return func(yield func(api.ListPart, error) bool) {
+		if sightOf(ctx) != nil { // counts of tasks that are not read yet are of all tasks
+			all, err := s.List(ctx, Filter{})
+			n := len(all.Items)
+			yield(api.ListPart{Items: all.Items, Sources: all.Sources, Read: n, Of: n, Whole: true}, err)
+			return
+		}
 		l, err := s.linesKnown(ctx, s.readRows(ctx, catalog.Summaries))
 		defer l.close()
 		if err != nil {
@@ -229,7 +235,7 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, e
 			return
 		}
 		l.mark()
-		all := l.united(ctx, Filter{}.matcher(ctx))
+		all := l.united(ctx, Filter{}.matcher())
 		Filter{}.sort(all)
 		yield(api.ListPart{
 			Items: l.summaries(ctx, all), Sources: l.tally(), Read: len(l.all), Of: len(l.all), Whole: true,
@@ -259,9 +265,8 @@ func (l *lines) partial(ctx context.Context, list []*entry, read int) api.ListPa
 		}
 		out.Sources = append(out.Sources, state)
 	}
-	m := Filter{}.matcher(ctx)
 	for _, ln := range list {
-		if !ln.hidden && m.keeps(ln.row, ln.src.Name) {
+		if !ln.hidden && !ln.row.Empty {
 			out.Items = append(out.Items, l.summary(ctx, ln))
 		}
 	}
@@ -408,7 +413,7 @@ func (s *Store) Candidates(ctx context.Context, f Filter) (*Candidates, error) {
 	}
 	l.mark()
 	out := &Candidates{Sources: l.sources(), lines: l}
-	for _, ln := range l.united(ctx, f.matcher(ctx)) {
+	for _, ln := range l.united(ctx, f.matcher()) {
 		if ln.lost {
 			continue
 		}

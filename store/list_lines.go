@@ -28,7 +28,7 @@ type entry struct {
 	fresh    bool // this list read it, and the row can be kept
 	verified bool // this list compared the row with the files and learned something that is to be kept
 	stale    bool // the row does not show the task as it is now
-	hidden   bool // it was deleted in Roost, or vanished during this list
+	hidden   bool // it was deleted in Roost, vanished during this list, or the caller may not find it
 }
 
 // listed is a source while a list is made.
@@ -243,7 +243,8 @@ func (l *lines) ref(ln *entry) Ref { return l.s.ref(ln.src.Source, ln.row.ID) }
 // of each of them, beside the files that are being read.
 const tasksAhead = 4
 
-// read reads tasks on all cores. It ends early when ctx does.
+// read reads tasks on all cores, and hides those that vanished, or that the caller may not find. It ends early when ctx
+// does.
 func (l *lines) read(ctx context.Context, list []*entry) {
 	Parallel(ctx, runtime.GOMAXPROCS(0), len(list), func(n int) {
 		progress.Report(ctx, progress.State{What: "reading", Done: n, Of: len(list)})
@@ -252,8 +253,14 @@ func (l *lines) read(ctx context.Context, list []*entry) {
 		}
 		l.readOne(ctx, list[n])
 	})
-	for _, ln := range list {
-		if ln.sum != nil && ln.sum.Gone {
+	sight := sightOf(ctx)
+	for _, ln := range l.all {
+		gone := ln.sum != nil && ln.sum.Gone
+		if sight != nil && !gone {
+			seen, _ := sight(ln.row.Access)
+			gone = !seen
+		}
+		if gone && !ln.hidden {
 			ln.hidden = true
 			ln.src.state.Tasks--
 		}

@@ -79,7 +79,6 @@ func (s *Store) seen(ctx context.Context, refs []Ref) ([]Ref, error) {
 	if err != nil {
 		return nil, err
 	}
-	type name struct{ source, id string }
-	may := api.SetOf(api.Each(all.Items, func(t api.Summary) name { return name{t.Source, t.ID} }))
-	return slices.DeleteFunc(slices.Clone(refs), func(r Ref) bool { return !may[name{r.Source, r.ID}] }), ctx.Err()
+	may := api.SetOf(all.Refs)
+	return slices.DeleteFunc(slices.Clone(refs), func(r Ref) bool { return !may[r] }), ctx.Err()
 }
