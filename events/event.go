@@ -271,15 +271,6 @@ func (c Cursor) IsStart() bool { return c == Cursor{} }
 // IsWhole reports whether the cursor is after all events of its commit.
 func (c Cursor) IsWhole() bool { return c.Seq == 0 || c.Index == wholeCommit }
 
-// ofCommit returns the cursor after all events of a commit: its live events follow them. A cursor of all tasks stays
-// as it is.
-func (c Cursor) ofCommit() Cursor {
-	if c.Seq > 0 && c.Line == (feed.Place{}) {
-		c.Index = wholeCommit
-	}
-	return c
-}
-
 // Before reports whether c comes before d in the same stream.
 func (c Cursor) Before(d Cursor) bool {
 	return cmp.Or(

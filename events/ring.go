@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/store/feed"
 )
 
 // Subscriber reads a topic from a cursor on, at its own pace. It is for one goroutine.
@@ -152,7 +153,10 @@ func (r *ring) add(items ...Item) {
 	defer r.mu.Unlock()
 	for _, one := range items {
 		if one.Live {
-			one.Cursor = r.newest.ofCommit()
+			// Live events follow all events of their commit. A cursor of all tasks stays as it is.
+			if one.Cursor = r.newest; one.Cursor.Seq > 0 && one.Cursor.Line == (feed.Place{}) {
+				one.Cursor.Index = wholeCommit
+			}
 		} else {
 			r.newest = one.Cursor
 		}
