@@ -375,6 +375,19 @@ func TestEditsWithAKeyAreDoneOnce(t *testing.T) {
 			if !bytes.Equal(tasks, w.get("/v1/tasks")) || histories != w.histories() {
 				t.Error("it was done twice")
 			}
+			if name != "fork" {
+				return
+			}
+			var fork api.ForkResult
+			fixture.NoError(t, json.Unmarshal(one, &fork))
+			for of, want := range map[string]bool{w.id: true, fork.ID: false} { // a day later nothing is known of the key
+				for _, name := range w.records() {
+					fixture.NoError(t, os.Remove(name))
+				}
+				if got := did[api.ForkResult](w, 201, "/v1/tasks/"+of+c.path, c.body, key); (got.ID == fork.ID) != want {
+					t.Errorf("a day later, of %s: got the fork %s, want the first one, %s: %v", of, got.ID, fork.ID, want)
+				}
+			}
 		})
 	}
 }

@@ -199,9 +199,13 @@ func (s *Service) Fork(ctx context.Context, c Call, id string, n api.NewFork) (a
 		return api.ForkResult{}, err
 	}
 	ctx = c.acting(ctx)
-	if !n.DryRun && c.Again && c.Key != "" {
-		if f, err := history.FindFork(ctx, s.store, c.Key); err == nil {
+	if !n.DryRun && c.Key != "" {
+		f, err := history.FindFork(ctx, s.store, c.Key)
+		if err == nil && (c.Again || f.From.ID == ref.ID) {
 			return f, nil
+		}
+		if err == nil {
+			c.Key = "" // it made another task, and the record of that is too old
 		}
 	}
 	o := history.ForkOptions{
