@@ -34,8 +34,8 @@ func (e Event) Text(member string) string { return esjson.TextOf(e.Data, member)
 // restarts; deltas come only while they are live.
 //
 // A stream.snapshot means that the server no longer knows the cursor: the events after it follow the state in the snapshot.
-// A stream.end ends the iteration, unless the server is stopping: then Events waits for the next server. Otherwise the end
-// of ctx ends the iteration, or an error: a *Problem if the server refuses for good (401, 404 and the like), an *Unreachable
+// A stream.end ends the iteration, unless the server is stopping: then Events waits for the next server. The answer that
+// the caller has seen the end of a run ends it, too. Otherwise the end of ctx ends the iteration, or an error: a *Problem if the server refuses for good (401, 404 and the like), an *Unreachable
 // if no server of Roost answers.
 func (c *Client) Events(ctx context.Context, task, after string) iter.Seq2[Event, error] {
 	path := "/v1/events"
@@ -181,6 +181,10 @@ func (f *following) connect(ctx context.Context) error {
 		return err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNoContent { // a run has ended, and the caller has seen that
+		f.over = true
+		return nil
+	}
 	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media != "text/event-stream" {
 		return &Unreachable{f.c.base, errors.New("this is not a server of roost: its answer is not an event stream")}
 	}
@@ -225,11 +229,7 @@ func (f *following) yieldFrame(e frame) bool {
 			f.moveTo(e.id) // even if the id is older
 		}
 	case e.typ == "stream.end":
-		var why struct {
-			Reason string `json:"reason"`
-		}
-		_ = json.Unmarshal(e.data, &why) // the data is valid JSON; other types have no reason
-		if why.Reason == "server_stopping" || why.Reason == "slow_reader" {
+		if out.Text("reason") == "server_stopping" {
 			return true
 		}
 		f.yield(out, nil)

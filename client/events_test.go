@@ -151,6 +151,7 @@ func TestEnds(t *testing.T) {
 		{"the token is wrong", []any{Problem{Status: 401, Code: "unauthenticated"}}, nil, "unauthenticated"},
 		{"it went away meanwhile", []any{"event: x\ndata: 1\n\n", Problem{Status: 404, Code: "task_not_found"}}, []string{"x"}, "task_not_found"},
 		{"too many", []any{Problem{Status: 429, Code: "too_many_streams", Retryable: true}, end("task_gone")}, []string{"stream.end"}, ""},
+		{"a run that the caller saw end", []any{"event: x\ndata: 1\n\n", http.StatusNoContent}, []string{"x"}, ""},
 		{"a broken server", []any{Problem{Status: 500, Code: "internal"}, end("task_gone")}, []string{"stream.end"}, ""},
 		{"an unknown place", []any{"id: 1.9-0\nevent: x\ndata: 1\n\nid: 1.2-0\nevent: stream.snapshot\ndata: {}\n\nid: 1.3-0\nevent: y\ndata: 2\n\n" + end("task_gone")}, []string{"x", "stream.snapshot", "y", "stream.end"}, ""},
 		{"what is no JSON is nobody's", []any{"event: x\ndata: {\n\n" + end("task_gone")}, []string{"stream.end"}, ""},
@@ -161,13 +162,15 @@ func TestEnds(t *testing.T) {
 			case string:
 				w.Header().Set("Content-Type", "text/event-stream")
 				fmt.Fprint(w, answer)
+			case int:
+				w.WriteHeader(answer)
 			case Problem:
 				say(w, answer.Status, answer)
 			}
 		})
 		_, got, err := collect(soon(t), c, "x", "0", "")
 		var p *Problem
-		if errors.As(err, &p) != (tt.code != "") || p != nil && p.Code != tt.code || !slices.Equal(got, tt.want) {
+		if errors.As(err, &p) != (tt.code != "") || (err == nil) != (tt.code == "") || p != nil && p.Code != tt.code || !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got %q, %v, want errors.As(err, &p) = (tt.code != \"\") and (p = nil or p.Code = tt.code) and slices.Equal(got, tt.want)",
 				tt.name, got, err)
 		}
