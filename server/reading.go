@@ -58,11 +58,11 @@ func readRoutes() []route {
 			document: windows(func(s *service.Service, a *asked, span service.Span) (any, error) {
 				return s.Commits(a.Context(), a.id, span)
 			})},
-		{on: "GET /v1/tasks/{id}/context", answer: api.ContextUse{},
+		{on: "GET /v1/tasks/{id}/context", answer: api.ContextUse{}, engine: true,
 			document: func(s *Server, a *asked) (any, error) {
 				return s.service.Context(a.Context(), a.id, a.text["workspace"])
 			}},
-		{on: "GET /v1/tasks/{id}/resume", answer: api.ResumePlan{}, document: (*Server).resumePlan},
+		{on: "GET /v1/tasks/{id}/resume", answer: api.ResumePlan{}, engine: true, document: (*Server).resumePlan},
 		{on: "GET /v1/tasks/{id}/export", media: "application/octet-stream",
 			forms: []string{"text/markdown", "text/html", jsonMedia, "application/x-tar", "application/zip"},
 			serve: (*Server).export},

@@ -23,7 +23,7 @@ import (
 // serverRoutes returns the routes about the server itself.
 func serverRoutes() []route {
 	return []route{
-		{on: "GET /healthz", open: true, answer: health{}, document: (*Server).healthz},
+		{on: "GET /healthz", open: true, answer: health{}, document: func(*Server, *asked) (any, error) { return health{"ok"}, nil }},
 		{on: "GET /readyz", open: true, answer: readiness{}, serve: (*Server).readyz},
 		{on: "GET /login", open: true, media: "text/plain", forms: []string{jsonMedia}, serve: (*Server).login},
 		{on: "GET /ca.crt", open: true, media: "application/x-x509-ca-cert", fails: []int{404}, serve: (*Server).caFile},
@@ -117,8 +117,6 @@ func (r *Recovery) String() string {
 type health struct {
 	Status string `json:"status"`
 }
-
-func (s *Server) healthz(*asked) (any, error) { return health{"ok"}, nil }
 
 // readiness is the result of the checks, without paths: the route needs no token.
 type readiness struct {

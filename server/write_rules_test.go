@@ -276,7 +276,7 @@ func TestAServerThatOnlyReads(t *testing.T) {
 	for _, c := range [][2]string{{"POST", "/v1/tasks"}, {"PATCH", g.path("")}, {"DELETE", g.path("")}, {"POST", g.path("/runs")}, {"POST", g.path("/cancel")}, {"DELETE", "/v1/server/drain"}} {
 		g.denied(503, "read_only", c[0], c[1], "")
 	}
-	for _, path := range []string{"/v1/runs", "/v1/runs/x", g.path("/runs"), "/v1/questions", g.path("/queue")} {
+	for _, path := range []string{"/v1/runs", "/v1/runs/x", g.path("/runs"), "/v1/questions", g.path("/queue"), g.path("/context"), g.path("/resume")} {
 		g.denied(503, "read_only", "GET", path, "")
 	}
 	var page api.Page[api.DeletedTask]

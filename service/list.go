@@ -255,10 +255,6 @@ func ofFile(records []task.FileRecord, w *workspace.Workspace, path string) []ta
 // Context lists the parts of a task's next request, with their sizes in tokens. The workspace is for a task that records
 // none.
 func (s *Service) Context(ctx context.Context, id, workspace string) (api.ContextUse, error) {
-	if s.engine == nil {
-		return api.ContextUse{}, problem(http.StatusServiceUnavailable, "read_only", "This server runs no tasks",
-			"only a server that runs tasks can compute the next request", "roost show "+api.ShellWord(id)+" --context")
-	}
 	ref, err := s.store.Find(ctx, id)
 	if err = cmp.Or(err, mayName(ctx, workspace)); err != nil {
 		return api.ContextUse{}, err

@@ -99,9 +99,6 @@ func (s *Service) Continue(ctx context.Context, c Call, id string, n api.NewRun)
 // ResumePlan shows how a run of a task would begin, and what the caller must decide first. The members of n are the
 // decisions that the caller has made so far.
 func (s *Service) ResumePlan(ctx context.Context, id string, n api.NewRun) (api.ResumePlan, error) {
-	if p := s.ReadOnly(); p != nil {
-		return api.ResumePlan{}, p
-	}
 	r, err := newRun(id, n)
 	if err = cmp.Or(err, mayName(ctx, n.Workspace)); err != nil {
 		return api.ResumePlan{}, err
