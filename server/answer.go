@@ -53,6 +53,12 @@ func sendTagged(w http.ResponseWriter, r *http.Request, status int, media string
 	send(w, r, status, media, body)
 }
 
+// begin sets the deadline for a client that does not read its answer. The work on an answer may use it up, so it begins
+// again after long work. Streams set a deadline for each write.
+func (s *Server) begin(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(3 * s.opt.WriteTimeout))
+}
+
 // send writes an answer; for a HEAD request it leaves out the body.
 func send(w http.ResponseWriter, r *http.Request, status int, media string, body []byte) {
 	w.Header().Set("Content-Type", media)

@@ -144,7 +144,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 // Readings wait for each other; a client that gives up does not keep its place.
 func TestReadingsAreBounded(t *testing.T) {
 	g := newBench(t, func(o *testOptions) { o.MaxReadings = 1 })
-	g.srv.readings <- struct{}{}
+	leave, _ := g.srv.readings.enter("somebody else")
 	ctx, cancel := context.WithCancel(t.Context())
 	req := fixture.Must[*http.Request](t)(http.NewRequestWithContext(ctx, "GET", g.url+g.path(""), nil))
 	req.Header.Set("Authorization", "Bearer "+g.token)
@@ -164,7 +164,7 @@ func TestReadingsAreBounded(t *testing.T) {
 	cancel()
 	<-gone
 	g.get("/healthz") // it reads nothing
-	<-g.srv.readings
+	leave()
 	g.get(g.path(""))
 }
 
@@ -197,6 +197,36 @@ func TestExportsAreNoReadings(t *testing.T) {
 	close(slow.ends)
 	if err := <-ended; err != http.ErrAbortHandler { //nolint:errorlint // a value of recover
 		t.Errorf("the export ended with %v, want http.ErrAbortHandler", err)
+	}
+}
+
+// A caller whose clients do not read their answers stops nobody else's readings.
+func TestSlowReadersOfOneCaller(t *testing.T) {
+	s := newSharedBench(t)
+	slow := stalled{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	const clients = 20
+	ended := make(chan struct{}, clients)
+	for range clients {
+		go func() {
+			r := httptest.NewRequest("GET", "/v1/tasks", nil)
+			r.Host = "localhost"
+			r.Header.Set("Authorization", strings.TrimPrefix(s.bob, "Authorization: "))
+			s.srv.Handler().ServeHTTP(slow, r)
+			ended <- struct{}{}
+		}()
+	}
+	for range 6 { // all that one caller may have of eight
+		<-slow.writes
+	}
+	time.Sleep(50 * time.Millisecond)
+	s.did(http.StatusOK, nil, "GET", "/v1/tasks", "", s.ann)
+	close(slow.ends)
+	for done := 0; done < clients; {
+		select {
+		case <-slow.writes:
+		case <-ended:
+			done++
+		}
 	}
 }
 

@@ -237,8 +237,7 @@ func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Proble
 
 // done answers with the outcome.
 func (s *Server) done(w http.ResponseWriter, a *asked, out idempotency.Answer) *api.Problem {
-	// The work may have used up the deadline for writing, so it begins now.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(3 * s.opt.WriteTimeout))
+	s.begin(w)
 	h := w.Header()
 	for name, value := range out.Head {
 		h.Set(name, value)

@@ -48,13 +48,11 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	// The deadline for a client that does not read its answer. Streams set one for each write.
-	ctl := http.NewResponseController(w)
-	_ = ctl.SetWriteDeadline(time.Now().Add(3 * s.opt.WriteTimeout))
+	s.begin(w)
 	if r.ContentLength != 0 {
 		// The library reads the rest of a body before it uses the connection again, and would wait for it forever.
 		h.Set("Connection", "close")
-		_ = ctl.SetReadDeadline(time.Now().Add(s.opt.HeaderTimeout))
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.opt.HeaderTimeout))
 	}
 	if s.cors(rec, r) {
 		// This is a preflight request: the request of the page comes next.

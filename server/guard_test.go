@@ -96,12 +96,12 @@ func TestOnlyWhatIsReadIsNotModified(t *testing.T) {
 // Streams are bounded for each client and in all, and a place is free as soon as it is left,
 // once.
 func TestPlacesOfStreams(t *testing.T) {
-	s := &streams{total: 3, each: 2, by: map[string]int{}}
+	s := newPlaces(3, 2)
 	enter := func(client string, want bool) func() {
 		t.Helper()
-		leave, ok := s.enter(client)
-		if ok != want {
-			t.Fatalf("%s: got %v, want ok = %v", client, ok, want)
+		leave, left := s.enter(client)
+		if (left == nil) != want {
+			t.Fatalf("%s: got a place: %v, want %v", client, left == nil, want)
 		}
 		return leave
 	}

@@ -390,12 +390,7 @@ var packed = map[string]string{"roo": "tar", "archive": "zip"}
 
 // export writes a task in another form. It streams the file, so that memory does not grow with the task.
 func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
-	select { // see answer
-	case s.exports <- struct{}{}:
-		defer func() { <-s.exports }()
-	case <-a.Context().Done():
-		return s.problemFor(a, a.Context().Err())
-	}
+	defer s.exports.wait(a.Request)()
 	format := cmp.Or(a.text["format"], "md")
 	ids := []string{a.id}
 	if also := a.text["also"]; also != "" {

@@ -17,8 +17,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/accounts"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/internal/lazyregexp"
@@ -408,6 +410,67 @@ func known(params []param) string {
 	return "; there are: " + strings.Join(api.Each(params, func(p param) string { return p.name }), ", ")
 }
 
+// places bounds the requests that work at a time: in total, and for each caller, so that one whose clients do not read
+// their answers stops nobody else.
+type places struct {
+	mu          sync.Mutex
+	total, each int
+	now         int
+	by          map[string]int
+	left        chan struct{} // closed when a request leaves, and then replaced by a new channel
+}
+
+// newPlaces makes places; each is the bound of a caller, 0 = three quarters of them all.
+func newPlaces(total, each int) *places {
+	return &places{total: total, each: cmp.Or(each, total-total/4), by: map[string]int{}, left: make(chan struct{})}
+}
+
+// callerOf returns for whom a request takes a place: the account, or the address without one.
+func callerOf(r *http.Request) string { return cmp.Or(accounts.Person(r.Context()), addressOf(r)) }
+
+// enter takes a place. At either bound it takes none, and left is closed when another request leaves.
+func (s *places) enter(caller string) (leave func(), left <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now >= s.total || s.by[caller] >= s.each {
+		return nil, s.left
+	}
+	s.now++
+	s.by[caller]++
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.now--
+		if s.by[caller]--; s.by[caller] == 0 {
+			delete(s.by, caller)
+		}
+		close(s.left)
+		s.left = make(chan struct{})
+	}), nil
+}
+
+// wait takes a place for a request as soon as there is one. It panics when the client disconnects before that.
+func (s *places) wait(r *http.Request) (leave func()) {
+	for {
+		leave, left := s.enter(callerOf(r))
+		if left == nil {
+			return leave
+		}
+		select {
+		case <-left:
+		case <-r.Context().Done():
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// open counts the places that are taken.
+func (s *places) open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
 const patchMedia = "application/merge-patch+json"
 
 // smallBody is the size, in bytes, above which a body counts as large.
@@ -423,12 +486,7 @@ func (s *Server) take(w http.ResponseWriter, a *asked) error {
 		return nil
 	}
 	if a.ContentLength < 0 || a.ContentLength > smallBody {
-		select { // each large body costs memory, so their number is bounded
-		case s.bodies <- struct{}{}:
-			defer func() { <-s.bodies }()
-		case <-a.Context().Done():
-			return a.Context().Err()
-		}
+		defer s.bodies.wait(a.Request)() // each large body costs memory, so their number is bounded
 	}
 	ctl := http.NewResponseController(w)
 	_ = ctl.SetReadDeadline(time.Now().Add(s.opt.BodyTimeout))

@@ -64,7 +64,7 @@ type Options struct {
 	MaxBody       int64         // bytes
 	Grace         time.Duration // for open requests at the server's end
 	MaxStreams    int           // at a time
-	MaxPerClient  int           // streams of one address
+	MaxPerClient  int           // streams of one account, or of one address
 	MaxConns      int
 	MaxStrangers  int // connections whose client has not sent the token
 	MaxReadings   int // concurrent readings of tasks, for all clients
@@ -121,10 +121,10 @@ type Server struct {
 	ending   atomic.Bool     // the server is about to stop
 	begun    time.Time
 	counted  metrics.Requests
-	streams  streams
-	readings chan struct{} // slots for MaxReadings
-	exports  chan struct{} // slots for exports, which last as long as their downloads; as many
-	bodies   chan struct{} // slots for large bodies
+	streams  *places
+	readings *places // MaxReadings
+	exports  *places // exports last as long as their downloads; as many
+	bodies   *places // large bodies
 	keyed    *idempotency.Requests
 	guards   keyed.Mutex[string] // of tasks, for changes with If-Match
 	changes  changeGate
@@ -143,14 +143,14 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		opt: o, service: o.Service,
 		hosts:    map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true},
-		readings: make(chan struct{}, o.MaxReadings), exports: make(chan struct{}, o.MaxReadings), bodies: make(chan struct{}, maxBodies),
+		streams:  newPlaces(o.MaxStreams, o.MaxPerClient),
+		readings: newPlaces(o.MaxReadings, 0), exports: newPlaces(o.MaxReadings, 0), bodies: newPlaces(maxBodies, 0),
 	}
 	s.running, s.halt = context.WithCancel(context.Background())
 	for _, host := range o.Hosts {
 		s.hosts[hostName(host)] = true
 	}
 	s.service.FollowHolders(s.liveOfHolder)
-	s.streams.total, s.streams.each, s.streams.by = o.MaxStreams, o.MaxPerClient, map[string]int{}
 	if s.keyed = o.Requests; s.keyed == nil {
 		s.keyed = idempotency.New(filepath.Join(s.service.Root(), "server", "idempotency"), o.Now,
 			func() idempotency.Seal { return s.service.IdempotencySeal() })
@@ -278,12 +278,7 @@ func (s *Server) muxOf(list []route) *http.ServeMux {
 // one lacks the workspace that the page is about.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, page func(http.ResponseWriter, *http.Request) error) {
 	if !strings.HasPrefix(r.URL.Path, staticPath) {
-		select {
-		case s.readings <- struct{}{}:
-			defer func() { <-s.readings }()
-		case <-r.Context().Done():
-			return
-		}
+		defer s.readings.wait(r)()
 	}
 	if c, ok := accounts.Of(r.Context()); ok {
 		scope, _ := route{on: "GET /v1" + r.URL.Path, method: http.MethodGet}.needs() // as the page's document
@@ -351,17 +346,13 @@ func (s *Server) answerAny(rt *route, w http.ResponseWriter, r *http.Request) *a
 	case rt.act != nil:
 		return s.change(w, a)
 	case !rt.open:
-		select { // each reading costs memory, so their number is bounded
-		case s.readings <- struct{}{}:
-			defer func() { <-s.readings }()
-		case <-r.Context().Done():
-			return s.problemFor(a, r.Context().Err())
-		}
+		defer s.readings.wait(r)() // each reading costs memory, so their number is bounded
 	}
 	if rt.fragments && prefers(accept, htmlMedia) {
 		return s.problemFor(a, s.fragments(w, a))
 	}
 	doc, err := rt.document(s, a)
+	s.begin(w)
 	switch {
 	case err == nil:
 		err = respond(w, r, http.StatusOK, doc)

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -42,8 +41,8 @@ func (s *Server) enter(a *asked) (leave func(), p *api.Problem) {
 	if s.stopped() {
 		return nil, s.service.Problem(a.Context(), context.Canceled, a.id)
 	}
-	leave, ok := s.streams.enter(addressOf(a.Request))
-	if !ok {
+	leave, left := s.streams.enter(callerOf(a.Request))
+	if left != nil {
 		p = problem(http.StatusTooManyRequests, "too_many_streams", "Too many streams are open",
 			"close some, or follow fewer tasks at a time").Later("5")
 	}
@@ -454,38 +453,4 @@ func (a *asked) wanted() (func(events.Item) bool, *api.Problem) {
 			return one == i.Type || open && strings.HasPrefix(i.Type, begin)
 		})
 	}, nil
-}
-
-// streams counts the open streams.
-type streams struct {
-	mu          sync.Mutex
-	total, each int
-	now         int
-	by          map[string]int
-}
-
-// enter counts a stream, in total and for its client; ok is false at either bound.
-func (s *streams) enter(client string) (leave func(), ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.now >= s.total || s.by[client] >= s.each {
-		return nil, false
-	}
-	s.now++
-	s.by[client]++
-	return sync.OnceFunc(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.now--
-		if s.by[client]--; s.by[client] == 0 {
-			delete(s.by, client)
-		}
-	}), true
-}
-
-// open counts the open streams.
-func (s *streams) open() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now
 }
