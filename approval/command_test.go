@@ -192,8 +192,9 @@ func TestAllowedLinesHoldNoSyntax(t *testing.T) {
 			return
 		}
 		quote := rune(0)
-		for _, r := range line {
+		for i, r := range line {
 			switch {
+			case quote == 0 && r == '~' && strings.ContainsRune("abx~", rune(line[i-1])): // an ancestor, as in HEAD~1
 			case quote != 0:
 				if r == quote {
 					quote = 0

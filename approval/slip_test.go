@@ -30,7 +30,7 @@ func TestDenyAsksWhatItCannotSee(t *testing.T) {
 	}
 	for _, line := range []string{
 		"./script.sh", "sh script.sh", "bash -x script.sh a", "python3 x.py --verbose", "python3 -m pytest -q", "node x.js", "make push", "make -j4", "make -f other.mk", "npm run build", "npm test -- --watch", "go test ./...", "go build -o bin/x .",
-		"cargo test", "mvn -q test", "git pull", "git commit -m 'a message'", "git -C d status", "git log -c", "git branch -D x", "cat << E > f\nrm x\nE", "tee f << E\nx\nE", "sed -i s/a/b/g f", "sed -n 1,5p f", "sed -i -e 's|a|b|' f", "sed '/x/d' f",
+		"cargo test", "mvn -q test", "git pull", "git commit -m 'a message'", "git -C d status", "git log -c", "git show HEAD~1", "git diff HEAD^ -- a", "git branch -D x", "cat << E > f\nrm x\nE", "tee f << E\nx\nE", "sed -i s/a/b/g f", "sed -n 1,5p f", "sed -i -e 's|a|b|' f", "sed '/x/d' f",
 		"find . -name x -delete", "tar -xzf a.tgz", "rsync -a a b", "set -e; ls", "export A=1; ls", "A=1 make", "CGO_ENABLED=0 go build", "command -v git", "source venv/bin/activate", ". ./env", "docker ps -a", "for i in a b; do echo $i; done", "curl -s https://x", "ls | grep x > f",
 		"bash -ex x.sh", "sh -eu x.sh", "python3 -W ignore x.py", "python3 -Xdev -u x.py -c", "python3 -mpytest -q", "python3 --version", "perl -wT x.pl", "ruby -w x.rb", "node --test x.js", "lua -W x.lua", "php -n x.php", "bun run build", "fish x.fish", "tsx x.ts", "python3.12 x.py", "cmake --build build", "cmake -E copy a b", "source a.sh b", "nodemon a.js", "foreman start", "svn diff", "scp -r a b",
 		"sed -e p -e '1d' f", "sed -ne 5p f", "sed -E -i.bak 's/a/b/' f", "sed --quiet --expression=p f", "sed -f x.sed f", "sed -e", "sed --version", "sed -n",
