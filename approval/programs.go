@@ -222,7 +222,8 @@ func (u usage) beyondUsage(name string, words []string, own int, ownOptions bool
 		if u.bundle && i == 1 && !strings.HasPrefix(w, "-") {
 			w = "-" + w
 		}
-		if len(w) > 1 && w[0] == '-' {
+		// After an operand, or "--", a program may take an option for the file to write.
+		if len(w) > 1 && w[0] == '-' && (u.most == 0 || operands == 0 && w != "--") {
 			if w == "--" && !ownOptions {
 				handed = u.hands
 				continue
