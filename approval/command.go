@@ -331,6 +331,9 @@ func beyondPattern(words []string, own int) string {
 	if len(p.subs) == 0 {
 		return p.beyondUsage(name, words, own, false)
 	}
+	if at := slices.IndexFunc(words, signature().MatchString); name == "git" && at >= 0 {
+		return "git runs gpg for " + words[at]
+	}
 	at := 1
 	for at < len(words) && hasWord(p.before, words[at]) {
 		at++
@@ -350,6 +353,9 @@ func beyondPattern(words []string, own int) string {
 	}
 	return u.beyondUsage(name+" "+words[at], words[at:], max(own-at, 0), false)
 }
+
+// signature matches a format of git that shows whether a signature is good.
+var signature = lazyregexp.New(`%[-+ ]?G|%\(\*?signature`)
 
 // changesRepository reports whether a line has a git command that may run the repository's hooks, or contact another
 // repository; any reports whether it has a git command.
