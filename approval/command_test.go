@@ -86,7 +86,7 @@ func TestDenyMatchesAnywhere(t *testing.T) {
 		"echo \"$(rm x)\"", "cat <(rm x)", "echo ${a:-$(rm x)}", "echo $((`rm x`))",
 		"'rm' x", "r\\m x", "r''m x", "\"rm\" x", "$'rm' x", "$'\\x72m' x", "/bin/rm x",
 		"./../bin/rm x", "RM x", "A=1 rm x", "> f rm x", "rm x > f", "! rm x", "env rm x",
-		"env A=1 rm x", "sudo -u root rm x", "nohup rm x", "time rm x", "timeout 5 rm x",
+		"env A=1 rm x", "sudo -u root rm x", "nohup rm x", "time rm x", "time -- rm x |& cat", "timeout 5 rm x",
 		"echo x | xargs rm", "xargs -n1 -I{} rm {}",
 		"sh -c 'rm x'", "bash -lc 'ls; rm x'", "sh -c \"sh -c 'rm x'\"", "eval 'rm x'",
 		"eval rm x", "find . -exec rm {} ;", "find . -exec sh -c 'rm x' ;", "env -S 'rm x'",

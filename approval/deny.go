@@ -57,20 +57,31 @@ func scanDeniedAs(variant syntax.LangVariant, line string, denies []pattern, dep
 		out.unsure = "commands are nested too deep"
 		return out
 	}
-	f, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(line), "")
+	f, err := syntax.NewParser(syntax.Variant(variant), syntax.KeepComments(true)).Parse(strings.NewReader(line), "")
 	if err != nil {
 		out.unsure = unreadable
 		out.parts = []Part{{Text: line, State: Ask}}
 		return out
 	}
 	note := func(why string) { out.unsure = cmp.Or(out.unsure, why) }
+	if strings.Contains(line, "$\\\n") { // the parser does not join "$" to the next line, as shells do
+		note("a line ends within an expansion")
+	}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.Comment:
+			if strings.HasSuffix(n.Text, "\n") { // the parser joins a comment to the next line, which a shell runs
+				note("a comment ends with a backslash")
+			}
 		case *syntax.Stmt:
 			note(inputText(n))
 		case *syntax.ParamExp:
 			if n.Excl || n.Exp != nil && n.Exp.Op == syntax.OtherParamOps {
 				note("it holds an expansion that can run commands")
+			}
+		case *syntax.CoprocClause:
+			if n.Name != nil {
+				note("the name of a coproc may be a command")
 			}
 		case *syntax.CallExpr:
 			if len(n.Args) == 0 && len(n.Assigns) == 0 {
@@ -113,9 +124,13 @@ func scanDeniedAs(variant syntax.LangVariant, line string, denies []pattern, dep
 	return out
 }
 
-// inputText returns why a program may read commands from text of the line, "" = none does.
+// inputText returns why a program may read commands from text of the line, or a shell may take words of a statement for
+// another command, "" = none does.
 func inputText(s *syntax.Stmt) string {
 	for _, r := range s.Redirs {
+		if (r.Op == syntax.RdrAll || r.Op == syntax.AppAll) && s.Cmd != nil && r.Pos().After(s.Cmd.Pos()) && s.Cmd.End().After(r.End()) {
+			return "some shells read what follows &> as another command"
+		}
 		if r.Op != syntax.Hdoc && r.Op != syntax.DashHdoc && r.Op != syntax.WordHdoc {
 			continue
 		}
@@ -234,8 +249,11 @@ func judgeCommand(variant syntax.LangVariant, ws []word, denies []pattern, depth
 	return out
 }
 
-// splitDashed turns the program git-push into the words git and push.
+// splitDashed turns the program git-push into the words git and push. It drops a leading "--", as in "time -- rm".
 func splitDashed(ws []word) []word {
+	if len(ws) > 1 && ws[0].text == "--" {
+		ws = ws[1:]
+	}
 	name := baseName(ws[0].text)
 	if sub, ok := strings.CutPrefix(name, "git-"); ok && ws[0].known && sub != "" {
 		return append([]word{{"git", true}, {sub, true}}, ws[1:]...)
