@@ -94,7 +94,7 @@ func plainNames(rel string) string {
 
 // fileChangers are programs that change, move or remove the files in their arguments.
 var fileChangers = strings.Fields("rm rmdir unlink shred mv cp ln install tee truncate touch mkdir chmod chown chgrp chattr setfacl dd " +
-	"rsync patch clone init black format ed ex vi vim nvim nano emacs del erase rd move copy xcopy robocopy ren remove-item " +
+	"rsync scp split zip gzip gunzip bzip2 xz mkfifo patch clone init black isort fmt rustfmt format ed ex vi vim nvim nano emacs del erase rd move copy xcopy robocopy ren remove-item " +
 	"move-item copy-item set-content add-content out-file new-item")
 
 // inPlaceEditors change files only when given the option named here.

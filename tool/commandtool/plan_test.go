@@ -149,10 +149,12 @@ func TestAPatternDoesNotReachThroughALink(t *testing.T) {
 	if err := os.Symlink(t.TempDir(), filepath.Join(env.Workspace.Root(), "out")); err != nil {
 		t.Skip("links cannot be made here")
 	}
-	policy := approval.Policy{Allow: []string{"cp", "mv", "touch", "git mv", "git clone", "git init", "black", "ruff format", "cat", "ls"}}
+	policy := approval.Policy{Allow: []string{"cp", "mv", "touch", "git mv", "git clone", "git init", "black", "ruff format", "cat", "ls", "split", "gzip", "zip", "scp", "go fmt", "isort"}}
 	for line, want := range map[string]approval.State{
 		"cp a out/a": approval.Ask, "cp a out": approval.Ask, "ls; mv a out/b": approval.Ask, "touch out/sub/x": approval.Ask, "git mv a out/c": approval.Ask,
 		"git clone https://example.org/a.git out/a": approval.Ask, "git init out": approval.Ask, "black out/a.py": approval.Ask, "ruff format out/a.py": approval.Ask,
+		"split a out/x": approval.Ask, "gzip out/a": approval.Ask, "zip out/a.zip b": approval.Ask, "scp a out/b": approval.Ask, "go fmt ./out": approval.Ask, "isort out/a.py": approval.Ask,
+		"split a b": approval.Allow, "go fmt ./in": approval.Allow,
 		"cp a b": approval.Allow, "cat out/a": approval.Allow, "git clone https://example.org/a.git in/a": approval.Allow,
 	} {
 		p, err := New().Plan(t.Context(), env, input(t, map[string]any{"command": line}))
