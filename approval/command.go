@@ -326,6 +326,9 @@ func beyondPattern(words []string, own int) string {
 		return "patterns cover " + name + " only by its name, without a folder"
 	}
 	if !known || name != words[0] {
+		if listed("copiers", name) && strings.Contains(strings.Join(words[own:], " "), ":") {
+			return name + " would contact another host"
+		}
 		return usage{words: plainFile()}.beyondUsage(name, words, own, true)
 	}
 	if len(p.subs) == 0 {

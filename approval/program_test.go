@@ -180,7 +180,11 @@ func TestPrograms(t *testing.T) {
 		{"jest", []string{"jest src"}, []string{
 			"jest --config ./x.js", "jest --globalSetup ./x", "jest --testRunner=./x", "jest --updateSnapshot", "jest --reporters ./x", "jest --transform x",
 		}},
-		{"rsync", []string{"rsync a b"}, []string{
+		{"scp", []string{"scp a b", "scp ./a/b c"}, []string{
+			"scp a example.org:b", "scp a me@h:", "scp -t d", "scp -S ./x a b", "scp -o ProxyCommand=x a b", "scp a ../b", "scp a /b",
+		}},
+		{"rsync", []string{"rsync a b", "rsync src/ ./dst"}, []string{
+			"rsync a example.org:b", "rsync h::m b", "rsync a me@h:b", "rsync a ../b", "rsync a b/.git/hooks",
 			"rsync -e ./x a b", "rsync --rsh=./x a b", "rsync --rsync-path=x a b", "rsync --log-file=f a b", "rsync -ae ./x a b",
 		}},
 		{"zip", []string{"zip a.zip d"}, []string{"zip -T -TT ./x a.zip", "zip --unzip-command ./x a.zip"}},
