@@ -288,26 +288,30 @@ func runnable(folder string) (names []string, err error) {
 	return names, err
 }
 
-// inner judges the submodules: git status reads them, with their own settings.
+// inner judges the submodules: git status reads them, with their own settings. It judges any other repository in the
+// working tree, too, since "git add ." and a checkout can make it a submodule.
 func inner(ctx context.Context, git, dir string, left *int, s Standing) Standing {
 	index, err := read(ctx, git, dir, "ls-files", "--stage", "-z")
-	if err != nil {
+	others, bad := read(ctx, git, dir, "ls-files", "--others", "-z", "--", "*/")
+	if err = cmp.Or(err, bad); err != nil {
 		return Standing{Any: "the repository's index cannot be read: " + err.Error()}
 	}
+	names := strings.Split(others, "\x00") // with a slash at the end
 	for line := range strings.SplitSeq(index, "\x00") {
-		head, name, _ := strings.Cut(line, "\t")
-		if !strings.HasPrefix(head, "160000 ") {
-			continue
+		if head, name, _ := strings.Cut(line, "\t"); strings.HasPrefix(head, "160000 ") {
+			names = append(names, name)
 		}
+	}
+	for _, name := range names {
 		sub := filepath.Join(dir, filepath.FromSlash(name))
-		if _, err := os.Lstat(filepath.Join(sub, ".git")); err != nil {
+		if _, err := os.Lstat(filepath.Join(sub, ".git")); err != nil || name == "" {
 			continue
 		}
 		in := repository(ctx, git, sub, "", left)
 		if in.Any != "" {
 			return Standing{Any: name + ": " + in.Any}
 		}
-		if s.Hooks == "" && in.Hooks != "" {
+		if s.Hooks == "" && in.Hooks != "" && !strings.HasSuffix(name, "/") {
 			s.Hooks = name + ": " + in.Hooks
 		}
 	}

@@ -191,15 +191,15 @@ func TestWhatTheRepositoryRuns(t *testing.T) {
 		{"a remote on this disk", func(t *testing.T, dir, evil string) { fixture.Git(t, dir, "config", "remote.origin.url", "./evil") }, nil, true},
 		{"a folder named like a remote", func(t *testing.T, dir, evil string) { put(t, filepath.Join(dir, "origin", "x"), "", 0o600) }, nil, true},
 		{"a submodule's filter", func(t *testing.T, dir, evil string) {
-			fixture.Git(t, dir, "init", "-q", "sub")
-			put(t, filepath.Join(dir, "sub", "s.txt"), "one\n", 0o600)
-			fixture.Git(t, filepath.Join(dir, "sub"), "add", "-A")
-			fixture.Git(t, filepath.Join(dir, "sub"), "commit", "-qm", "x")
+			nested(t, dir, "sub", evil)
 			fixture.Git(t, dir, "-c", "advice.addEmbeddedRepo=false", "add", "sub")
-			fixture.Git(t, filepath.Join(dir, "sub"), "config", "filter.x.clean", evil)
-			put(t, filepath.Join(dir, "sub", ".git", "info", "attributes"), "*.txt filter=x\n", 0o600)
-			put(t, filepath.Join(dir, "sub", "s.txt"), "two\n", 0o600)
 		}, []string{"status"}, false},
+		{"a filter of a repository that becomes a submodule", func(t *testing.T, dir, evil string) { nested(t, dir, "a\tb/sub", evil) },
+			[]string{"-c", "alias.x=!git add . && git status", "x"}, false},
+		{"a filter of an ignored repository", func(t *testing.T, dir, evil string) {
+			nested(t, dir, "sub", evil)
+			put(t, filepath.Join(dir, ".gitignore"), "sub/\n", 0o600)
+		}, []string{"-c", "alias.x=!git add -f sub && git status", "x"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := workspace(t)
@@ -223,6 +223,19 @@ func TestWhatTheRepositoryRuns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// nested makes a repository in a folder of another one, with a program in its settings that git runs for its status.
+func nested(t *testing.T, dir, name, evil string) {
+	t.Helper()
+	fixture.Git(t, dir, "init", "-q", name)
+	sub := filepath.Join(dir, name)
+	put(t, filepath.Join(sub, "s.txt"), "one\n", 0o600)
+	fixture.Git(t, sub, "add", "-A")
+	fixture.Git(t, sub, "commit", "-qm", "x")
+	fixture.Git(t, sub, "config", "filter.x.clean", evil)
+	put(t, filepath.Join(sub, ".git", "info", "attributes"), "*.txt filter=x\n", 0o600)
+	put(t, filepath.Join(sub, "s.txt"), "two\n", 0o600)
 }
 
 // strategy makes two branches, main and other, and a merge strategy in the working tree.
