@@ -354,8 +354,9 @@ func isLoader(name string) bool {
 	return strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || strings.HasPrefix(name, "ld.so")
 }
 
-// sedPlain are scripts that print, delete or replace, and run nothing.
-var sedPlain = lazyregexp.New(`^(([0-9]+|\$|/[^/]*/)(,([0-9]+|\$|/[^/]*/))?)?([pdq=]|s(/[^/]*/[^/]*/|\|[^|]*\|[^|]*\||#[^#]*#[^#]*#|,[^,]*,[^,]*,)[gpiI0-9]*)$`)
+// sedPlain are scripts that print, delete or replace, and run nothing. A slash in brackets may be a part of an address.
+var sedPlain = lazyregexp.New(strings.ReplaceAll(`^((LINE)(,(LINE))?)?([pdq=]|s(/[^/]*/[^/]*/|\|[^|]*\|[^|]*\||#[^#]*#[^#]*#|,[^,]*,[^,]*,)[gpiI0-9]*)$`,
+	"LINE", `[0-9]+|\$|/([^/\\[]|\\.|\[\^?[^]/^[\\][^]/[\\]*\])*/`))
 
 // runsOthers returns why a simple command may run other commands, named by later words; "" = it runs none.
 func runsOthers(ws []word) string {
