@@ -270,11 +270,11 @@ var variants = []syntax.LangVariant{syntax.LangBash, syntax.LangPOSIX}
 // special are characters that any shell may expand outside quotes.
 const special = "*?[]{}~!#^$`\\<>|&;()=%\"'"
 
-// ancestors matches what git takes for an ancestor of a commit (HEAD~2, main^..). A shell expands "~" only at the
-// beginning of a word, and after "=" and ":".
-var ancestors = lazyregexp.New(`([0-9A-Za-z_@])[~^][0-9~^]*(\.|:|$)`)
+// revisions matches what git takes for an ancestor of a commit (HEAD~2, main^..) or an entry of a log (stash@{0}). A
+// shell expands "~" only at the beginning of a word, and after "=" and ":", and braces only with a comma or two dots.
+var revisions = lazyregexp.New(`([0-9A-Za-z_@])[~^][0-9~^]*(\.|:|$)|@\{-?\w+\}`)
 
-func withoutAncestors(s string) string { return ancestors().ReplaceAllString(s, "$1$2") }
+func withoutRevisions(s string) string { return revisions().ReplaceAllString(s, "$1$2") }
 
 // plainWord evaluates a word made of letters and simple quotes only.
 func plainWord(w *syntax.Word) (string, bool) {
@@ -283,7 +283,7 @@ func plainWord(w *syntax.Word) (string, bool) {
 		switch part := part.(type) {
 		case *syntax.Lit:
 			// "=" and "%" are harmless after the first character, as in --a=b.
-			if strings.ContainsAny(strings.NewReplacer("=", "", "%", "").Replace(withoutAncestors(part.Value)), special) ||
+			if strings.ContainsAny(strings.NewReplacer("=", "", "%", "").Replace(withoutRevisions(part.Value)), special) ||
 				b.Len() == 0 && strings.HasPrefix(part.Value, "=") {
 				return "", false
 			}
@@ -446,7 +446,7 @@ func literal(parts []syntax.WordPart, quoted bool) (string, bool) {
 	for _, part := range parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
-			if !quoted && strings.ContainsAny(withoutAncestors(part.Value), "*?[{~^") {
+			if !quoted && strings.ContainsAny(withoutRevisions(part.Value), "*?[{~^") {
 				return "", false
 			}
 			b.WriteString(unescape(part.Value, quoted))
