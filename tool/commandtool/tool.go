@@ -260,14 +260,9 @@ func notes(ran shell.Result) []string {
 }
 
 func list(ms []shell.Member) string {
-	const most = 5
-	var names []string
-	for i, m := range ms {
-		if i == most {
-			names = append(names, fmt.Sprintf("%d more", len(ms)-most))
-			break
-		}
-		names = append(names, fmt.Sprintf("%s (%d)", m.Name, m.PID))
+	names := api.Each(ms[:min(len(ms), 5)], func(m shell.Member) string { return fmt.Sprintf("%s (%d)", m.Name, m.PID) })
+	if more := len(ms) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ")
 }
@@ -295,19 +290,15 @@ type capture struct {
 // Write takes the next bytes. A full disk is an error: an output that cannot be
 // kept must not look whole.
 func (c *capture) Write(p []byte) (int, error) {
+	if c.err == nil && c.file == nil && c.size+int64(len(p)) > int64(c.limit) {
+		c.err = c.spill()
+	}
+	if c.err == nil && c.file != nil {
+		_, err := c.file.Write(p)
+		c.err = api.Failed(err, "keep output in %s", c.file.Name())
+	}
 	if c.err != nil {
 		return 0, c.err
-	}
-	if c.file == nil && c.size+int64(len(p)) > int64(c.limit) {
-		if c.err = c.spill(); c.err != nil {
-			return 0, c.err
-		}
-	}
-	if c.file != nil {
-		if _, err := c.file.Write(p); err != nil {
-			c.err = fmt.Errorf("keep output in %s: %w", c.file.Name(), err)
-			return 0, c.err
-		}
 	}
 	c.size += int64(len(p))
 	n := len(p)
