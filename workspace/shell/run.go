@@ -42,6 +42,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // Times of an end. Their sum stays under two seconds, which is what a cancel may
@@ -150,11 +152,10 @@ func checkFolder(dir string) error {
 }
 
 func environ(c Command, mark string) []string {
-	env := c.Env
+	env := slices.Clone(c.Env)
 	if env == nil {
 		env = Environ(os.Environ())
 	}
-	env = append([]string(nil), env...)
 	if outer := os.Getenv(markVar); outer != "" {
 		mark = outer + "," + mark // a command of a command belongs to both
 	}
@@ -309,10 +310,7 @@ func (p *pump) stop(res *Result) error {
 		select {
 		case <-p.done:
 			_ = p.r.Close()
-			if p.err != nil {
-				return fmt.Errorf("keep the command's output: %w", p.err)
-			}
-			return nil
+			return api.Failed(p.err, "keep the command's output")
 		case <-tick.C:
 		}
 		if !p.busy.Load() {
@@ -416,13 +414,10 @@ func withGitSettings(env []string) []string {
 // variables, with settings that keep programs from prompting, paging and colouring, and that keep git from running
 // programs that a folder names. The order is that of base.
 func Environ(base []string) []string {
-	out := make([]string, 0, len(base)+len(plainVars))
-	for _, kv := range base {
-		name, _, _ := strings.Cut(kv, "=")
-		if upper := strings.ToUpper(name); !strings.HasPrefix(upper, "ROOST_") && !slices.Contains(secretVars, upper) {
-			out = append(out, kv)
-		}
-	}
+	out := slices.DeleteFunc(slices.Clone(base), func(kv string) bool {
+		name, _, _ := strings.Cut(strings.ToUpper(kv), "=")
+		return strings.HasPrefix(name, "ROOST_") || slices.Contains(secretVars, name)
+	})
 	for _, kv := range plainVars {
 		out = set(out, kv)
 	}
@@ -432,15 +427,10 @@ func Environ(base []string) []string {
 // set replaces or appends one variable.
 func set(env []string, kv string) []string {
 	name, _, _ := strings.Cut(kv, "=")
-	kept := env[:0]
-	for _, e := range env {
+	return append(slices.DeleteFunc(env, func(e string) bool {
 		n, _, _ := strings.Cut(e, "=")
-		if n == name || runtime.GOOS == "windows" && strings.EqualFold(n, name) {
-			continue
-		}
-		kept = append(kept, e)
-	}
-	return append(kept, kv)
+		return n == name || runtime.GOOS == "windows" && strings.EqualFold(n, name)
+	}), kv)
 }
 
 // marked reports whether one environment entry, from text separated by NUL or newline, carries mark.

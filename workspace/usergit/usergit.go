@@ -57,13 +57,10 @@ func command(ctx context.Context, program, dir string, args []string) *exec.Cmd 
 }
 
 func environ(base []string) []string {
-	var out []string
-	for _, kv := range shell.Environ(base) {
+	out := slices.DeleteFunc(shell.Environ(base), func(kv string) bool {
 		name, _, _ := strings.Cut(strings.ToUpper(kv), "=")
-		if !strings.HasPrefix(name, "GIT_") && name != "LC_ALL" {
-			out = append(out, kv)
-		}
-	}
+		return strings.HasPrefix(name, "GIT_") || name == "LC_ALL"
+	})
 	return append(out, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat")
 }
 
