@@ -47,6 +47,10 @@ func Command(line string, allow, deny []string) Verdict {
 	if strings.TrimSpace(line) == "" {
 		return Verdict{State: Ask, Parts: []Part{}, Reason: "the command line is empty"}
 	}
+	if at := slices.IndexFunc(denies, func(p pattern) bool { return p.words[0] == "*" }); at >= 0 {
+		rule := denies[at].text
+		return Verdict{State: Deny, Parts: []Part{{line, rule, Deny}}, Reason: fmt.Sprintf("the pattern %q denies it", rule)}
+	}
 	seen := scanDenied(line, denies)
 	v := Verdict{State: Ask, Parts: append([]Part{}, seen.parts...), unsure: seen.unsure != "" && len(denies) > 0}
 	if rule := v.rule(Deny); rule != "" {
@@ -103,11 +107,9 @@ func allowedBy(words []string, allows []pattern) (rule, why string) {
 		if len(words) < len(p.words) || !slices.Equal(words[:len(p.words)], p.words) {
 			continue
 		}
-		if not := cmp.Or(unnamedProgram(words, p.words), beyondPattern(words, len(p.words))); not != "" {
-			why = not
-			continue
+		if why = cmp.Or(unnamedProgram(words, p.words), beyondPattern(words, len(p.words))); why == "" {
+			return p.text, ""
 		}
-		return p.text, ""
 	}
 	return "", why
 }
@@ -186,11 +188,9 @@ func plainCommands(line string) (list []simple, why string) {
 		}
 		list = got
 	}
-	if len(list) > 1 {
-		for _, c := range list {
-			if c.words[0] == "cd" || c.words[0] == "pushd" || c.words[0] == "popd" {
-				return nil, c.words[0] + " changes the folder in which the other commands run"
-			}
+	for _, c := range list {
+		if len(list) > 1 && hasWord("cd pushd popd", c.words[0]) {
+			return nil, c.words[0] + " changes the folder in which the other commands run"
 		}
 	}
 	return list, ""

@@ -125,7 +125,7 @@ func TestDenyMatchesAnywhere(t *testing.T) {
 			t.Errorf("%q: got %+v, want v.State = Ask and not v.unsure", c, v)
 		}
 	}
-	for _, c := range []string{"ls", "x | y", "export A=1"} {
+	for _, c := range []string{"ls", "x | y", "export A=1", "A=1", "ls 'a"} {
 		if v := Command(c, []string{"ls"}, []string{"*"}); v.State != Deny {
 			t.Errorf("%q with *: %+v", c, v)
 		}

@@ -112,12 +112,6 @@ func scanDeniedAs(variant syntax.LangVariant, line string, denies []pattern, dep
 			}
 			note(s.unsure)
 			out.parts = append(out.parts, part)
-		case *syntax.DeclClause, *syntax.LetClause:
-			for _, p := range denies {
-				if p.words[0] == "*" {
-					out.parts = append(out.parts, Part{Text: "declaration", Rule: p.text, State: Deny})
-				}
-			}
 		}
 		return true
 	})
@@ -274,8 +268,6 @@ const (
 // results, since a hostile line may have many options.
 func matchDeny(ws []word, p []string) answer {
 	switch {
-	case p[0] == "*":
-		return yes
 	case !ws[0].known:
 		return maybe
 	case baseName(ws[0].text) != baseName(p[0]):
