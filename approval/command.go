@@ -168,6 +168,8 @@ func plainCommands(line string) (list []simple, why string) {
 		return nil, "it has several lines"
 	case hasOddCharacter(line):
 		return nil, "it holds control or invisible characters"
+	case tooDeep(line):
+		return nil, tooNested
 	}
 	for _, variant := range variants {
 		f, err := syntax.NewParser(syntax.Variant(variant), syntax.KeepComments(true)).Parse(strings.NewReader(line), "")
@@ -194,6 +196,23 @@ func plainCommands(line string) (list []simple, why string) {
 		}
 	}
 	return list, ""
+}
+
+const tooNested = "commands are nested too deep"
+
+// tooDeep reports whether a line opens more brackets within each other than can be parsed in a few megabytes.
+func tooDeep(line string) bool {
+	open, most := 0, 0
+	for i := range len(line) {
+		switch line[i] {
+		case '(', '[', '{':
+			open++
+		case ')', ']', '}':
+			open = max(open-1, 0)
+		}
+		most = max(most, open)
+	}
+	return most > 1000
 }
 
 func (c simple) equal(o simple) bool { return c.text == o.text && slices.Equal(c.words, o.words) }

@@ -52,17 +52,14 @@ func isDenied(p Part) bool { return p.State == Deny }
 const unreadable = "it cannot be read as a shell command"
 
 func scanDeniedAs(variant syntax.LangVariant, line string, denies []pattern, depth int) denyScan {
-	var out denyScan
-	if depth > maxDepth {
-		out.unsure = "commands are nested too deep"
-		return out
+	if depth > maxDepth || tooDeep(line) {
+		return denyScan{[]Part{{Text: line, State: Ask}}, tooNested}
 	}
 	f, err := syntax.NewParser(syntax.Variant(variant), syntax.KeepComments(true)).Parse(strings.NewReader(line), "")
 	if err != nil {
-		out.unsure = unreadable
-		out.parts = []Part{{Text: line, State: Ask}}
-		return out
+		return denyScan{[]Part{{Text: line, State: Ask}}, unreadable}
 	}
+	var out denyScan
 	note := func(why string) { out.unsure = cmp.Or(out.unsure, why) }
 	if strings.Contains(line, "$\\\n") { // the parser does not join "$" to the next line, as shells do
 		note("a line ends within an expansion")

@@ -156,6 +156,7 @@ func TestUnsure(t *testing.T) {
 		"ls \u200b":                             "control or invisible",
 		"echo \xff":                             "cannot be read",
 		"sudo sh -c '" + nested("ls", 12) + "'": "nested too deep",
+		"echo $((" + strings.Repeat("(", 120_000): "nested too deep", // parsing it takes a gigabyte
 	} {
 		v := Command(line, []string{"ls", "sh"}, []string{"shutdown"})
 		if v.State != Ask || !v.unsure || !strings.Contains(v.Reason, why) {
