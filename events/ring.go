@@ -100,12 +100,13 @@ func (s *Subscriber) readPast(ctx context.Context, ring Cursor, give func(Item) 
 	return nil
 }
 
-// pass passes an item to give, unless the subscriber got it before.
+// pass passes an item to give, unless the subscriber got it before. The text of a live event that precedes the cursor came
+// in durable events; a notice is in none.
 func (s *Subscriber) pass(one Item, give func(Item) error) error {
-	if !one.Live {
-		if !s.after.Before(one.Cursor) {
-			return nil
-		}
+	switch {
+	case one.Live && one.Type != "notice" && one.Cursor.Before(s.after), !one.Live && !s.after.Before(one.Cursor):
+		return nil
+	case !one.Live:
 		s.after = one.Cursor
 	}
 	return give(one)

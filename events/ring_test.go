@@ -1,8 +1,11 @@
 package events
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,5 +69,41 @@ func TestARingOnlyAdvances(t *testing.T) {
 	f.advance(AfterCommit(6))
 	if g := f.view(Cursor{}, 0, nil); g.newest != AfterCommit(6) {
 		t.Errorf("newest is %s, want 6", g.newest)
+	}
+}
+
+// A subscriber from the start may have read the journal further than the ring has got: text that came before what it
+// read is no news.
+func TestNoTextComesAfterWhatFollowedIt(t *testing.T) {
+	t.Parallel()
+	durable := func(seq int) []Item {
+		return itemsOf([]Event{{ID: fmt.Sprintf("1.%d-0", seq), Type: "message.added", Seq: uint64(seq), Data: json.RawMessage(`{}`)}}, feed.Place{})
+	}
+	live := func(typ, text string) Item {
+		return framed(Item{Event: Event{Type: typ, Data: json.RawMessage(`"` + text + `"`)}, Live: true})
+	}
+	topic := &Topic{ring: newRing(), past: func(_ context.Context, _ Cursor, give func(Item) error) (Cursor, error) {
+		var err error
+		for seq := 1; seq <= 3; seq++ {
+			err = errors.Join(err, give(durable(seq)[0]))
+		}
+		return AfterCommit(3), err
+	}}
+	topic.ring.start(AfterCommit(1))
+	s := topic.Subscribe(Cursor{})
+	var got []string
+	read := func() {
+		if err := s.Read(t.Context(), func(one Item) error { got = append(got, one.ID+string(one.Data)); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read()
+	topic.ring.add(live("message.delta", "old"), live("notice", "warning"))
+	topic.ring.add(append(durable(2), durable(3)...)...)
+	topic.ring.add(live("message.delta", "new"))
+	read()
+	want := []string{"1.1-0{}", "1.2-0{}", "1.3-0{}", `"warning"`, `"new"`}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
