@@ -54,6 +54,7 @@ func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
 	}
 	defer show()
 	fmt.Fprint(a.Err, prompt)
+	defer terminal.Continued(func() { fmt.Fprint(a.Err, "\r", prompt) })()
 	text, err := config.Await(ctx, read)
 	fmt.Fprintln(a.Err)
 	if ctx.Err() != nil {

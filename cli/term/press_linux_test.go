@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/roost-dev/roost/api"
 )
@@ -177,4 +178,57 @@ func (x *presser) write(keys string) {
 	if _, err := io.WriteString(x.keys, keys); err != nil {
 		x.t.Error(err)
 	}
+}
+
+// After Ctrl-Z and fg the last line of the terminal is the shell's: the prompt must be shown again, with what was typed.
+func TestThePromptIsShownAgainAfterCtrlZ(t *testing.T) {
+	const letters = "  y once, n no (reason), d diff, q stop"
+	for _, c := range []struct {
+		name string
+		do   func(x *presser)
+	}{
+		{"an early question", func(x *presser) { x.continues(letters); x.arms(); x.press("q") }},
+		{"a question", func(x *presser) { x.arms(); x.continues(letters + " > "); x.press("q") }},
+		{"half a reason", func(x *presser) {
+			x.arms()
+			x.press("n")
+			x.shows("back) > ")
+			x.write("use")
+			x.shows("use")
+			x.continues("  reason for the model (Enter for none, Esc goes back) > use")
+			x.write("\n")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := newPresser(t)
+			got := x.asks(api.QuestionOpened{Kind: "approval", Text: "write a", Diff: "+a\n"})
+			x.shows(letters)
+			c.do(x)
+			<-got
+		})
+	}
+	x := newPresser(t)
+	line := make(chan string)
+	go func() {
+		text, err := x.p.Read(t.Context(), "a line > ")
+		if err != nil {
+			t.Error(err)
+		}
+		line <- text
+	}()
+	x.shows("a line > ")
+	x.continues("a line > ")
+	x.write("yes\n")
+	if got := <-line; got != "yes" {
+		t.Errorf("the line is %q, want yes", got)
+	}
+}
+
+// continues continues the process as fg does, and waits for the line that it shows.
+func (x *presser) continues(want string) {
+	x.t.Helper()
+	if err := unix.Kill(os.Getpid(), unix.SIGCONT); err != nil {
+		x.t.Fatal(err)
+	}
+	x.shows("\r" + want)
 }

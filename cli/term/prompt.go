@@ -126,7 +126,11 @@ func (p *Prompter) until(ctx context.Context, prompt string, take taker) (Reply,
 }
 
 func (p *Prompter) approval(ctx context.Context, q api.QuestionOpened) (Reply, error) {
-	p.asks(q)
+	p.whole(p.screenful(q))
+	p.diff(q.Diff, screenLines)
+	if q.Always != "" {
+		p.say("  a: always allow " + q.Always)
+	}
 	return p.choose(ctx, q, func(line string) (r Reply, again bool, err error) {
 		word, rest, _ := strings.Cut(line, " ")
 		r.Text = strings.TrimSpace(rest)
@@ -266,6 +270,7 @@ func OneLineIndented(text string) string {
 // no more input.
 func (p *Prompter) Read(ctx context.Context, prompt string) (string, error) {
 	p.settle(ctx)
+	defer p.again()()
 	shown := p.now()
 	for {
 		p.d.prompt(prompt)
@@ -362,6 +367,7 @@ func (p *Prompter) choose(ctx context.Context, q api.QuestionOpened, take taker)
 		return p.until(ctx, prompt+armed, take)
 	}
 	defer end()
+	defer p.again()()
 	for {
 		key, err := p.press(ctx, prompt)
 		if err != nil {
@@ -489,6 +495,19 @@ func (p *Prompter) edit(text *string, typed string) (done, back bool) {
 	return false, false
 }
 
+// again shows the present prompt again after Ctrl-Z, until end is called. (Another reader of the terminal, if there is one,
+// draws it itself.)
+func (p *Prompter) again() (end func()) {
+	if p.typed == nil || terminal(p.typed.in) == nil {
+		return func() {}
+	}
+	return Continued(func() {
+		p.d.line.mu.Lock()
+		defer p.d.line.mu.Unlock()
+		_, _ = io.WriteString(p.d.w, "\r"+p.d.line.prompt) // see push
+	})
+}
+
 // more adds text to the prompt on the line.
 func (d *Display) more(text string) {
 	d.line.mu.Lock()
@@ -504,13 +523,4 @@ func (d *Display) less(last string) {
 	d.line.prompt = strings.TrimSuffix(d.line.prompt, last)
 	n := Columns(last)
 	_, _ = d.w.Write([]byte(strings.Repeat("\b", n) + strings.Repeat(" ", n) + strings.Repeat("\b", n))) // see push
-}
-
-// asks shows the question, its diff, and what "always" would allow.
-func (p *Prompter) asks(q api.QuestionOpened) {
-	p.whole(p.screenful(q))
-	p.diff(q.Diff, screenLines)
-	if q.Always != "" {
-		p.d.Lines([]view.Line{{Style: view.Dim, Text: "  a: always allow " + OneLine(q.Always)}})
-	}
 }

@@ -22,6 +22,9 @@ func dropTyped(io.Reader) {}
 
 func keyMode(io.Reader) (restore func(), err error) { return nil, errNoKeys }
 
+// Continued calls nothing: no Ctrl-Z stops a process here.
+func Continued(func()) (end func()) { return func() {} }
+
 // Silence prepares a prompt: read turns the echo of the terminal off, and reads a line. restore turns the echo on again.
 func Silence(in *os.File) (read func() (string, error), restore func(), err error) {
 	was, err := term.GetState(int(in.Fd()))

@@ -80,8 +80,8 @@ func Silence(in *os.File) (read func() (string, error), restore func(), err erro
 	return func() (string, error) { return bufio.NewReader(in).ReadString('\n') }, restore, err
 }
 
-// withMode changes the mode of a terminal, until restore is called. It does so again when the process continues after
-// Ctrl-Z: the shell has set its own mode.
+// withMode changes the mode of a terminal, until restore is called. It does so again after Ctrl-Z: the shell has set its
+// own mode.
 func withMode(in io.Reader, change func(*unix.Termios)) (restore func(), err error) {
 	k := terminal(in)
 	if k == nil {
@@ -102,20 +102,28 @@ func withMode(in io.Reader, change func(*unix.Termios)) (restore func(), err err
 	if err != nil {
 		return nil, fmt.Errorf("change the terminal's mode: %w", err)
 	}
-	continued := make(chan os.Signal, 1)
-	signal.Notify(continued, unix.SIGCONT)
-	var again sync.WaitGroup
-	again.Go(func() {
-		for range continued {
-			_ = k.control(set)
+	end := Continued(func() { _ = k.control(set) })
+	return func() {
+		end()                                                                                  // else a late signal would change the mode after this
+		_ = k.control(func(fd int) error { return unix.IoctlSetTermios(fd, setMode, before) }) // a lost terminal has no mode
+	}, nil
+}
+
+// Continued calls f whenever the process continues after Ctrl-Z, until end is called: the shell has used the terminal.
+func Continued(f func()) (end func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGCONT)
+	var busy sync.WaitGroup
+	busy.Go(func() {
+		for range signals {
+			f()
 		}
 	})
 	return func() {
-		signal.Stop(continued)
-		close(continued)
-		again.Wait()                                                                           // else a late signal would change the mode after this
-		_ = k.control(func(fd int) error { return unix.IoctlSetTermios(fd, setMode, before) }) // a lost terminal has no mode
-	}, nil
+		signal.Stop(signals)
+		close(signals)
+		busy.Wait()
+	}
 }
 
 // control runs f on the terminal while it is open.
