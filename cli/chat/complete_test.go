@@ -171,3 +171,33 @@ func TestCompletionInTheMiddle(t *testing.T) {
 		t.Errorf("it is %q", got)
 	}
 }
+
+// Rows that the terminal has no room for would push what is typed out of it, and each key would leave a copy of them.
+func TestAPopUpLeavesTheTypedTextInSight(t *testing.T) {
+	m, _, _ := screened(t, newDesk(t))
+	m.types(t, "/")
+	for height := 1; height < 12; height++ {
+		r := m.rows("one\ntwo\nthree", 40, height)
+		if len(r.list) > height || r.y < 0 || r.y >= len(r.list) || string(r.list[r.y]) != "› /" {
+			t.Errorf("of %d rows the cursor is in row %d of %q, want it in the row of what is typed", height, r.y, r.list)
+		}
+	}
+}
+
+// A prompt that is wider than the terminal takes rows of its own: nothing is typed beyond the edge.
+func TestAPromptFitsTheTerminal(t *testing.T) {
+	m, _, _ := screened(t, newDesk(t))
+	m.reason = true
+	m.ed.set("use x")
+	for width := 10; width < 80; width++ {
+		r := m.rows("", width, 24)
+		for _, line := range r.list {
+			if line.columns() >= width {
+				t.Errorf("width %d: got %q with %d columns, want fewer", width, line, line.columns())
+			}
+		}
+		if got := strings.Join(rowsText(r.list), "\n"); width > 62 && !strings.Contains(got, "goes back) > use x\n") {
+			t.Errorf("width %d: got\n%s", width, got)
+		}
+	}
+}

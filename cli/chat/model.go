@@ -314,11 +314,15 @@ func (m *model) rows(tail string, width, height int) rows {
 	case st.Busy:
 		dim("· one moment; Esc stops it")
 	}
+	parts := hard(prompt, width)
+	r.list, prompt = append(r.list, parts[:len(parts)-1]...), string(parts[len(parts)-1])
 	below := m.below(width)
 	most := max(height-len(r.list)-len(below)-1, 3)
 	e := typed(prompt, more, m.ed, width, most)
 	r.y, r.x = len(r.list)+e.y, e.x
 	r.list = append(append(r.list, e.list...), below...)
+	from := min(r.y, max(len(r.list)-height, 0))
+	r.list, r.y = r.list[from:min(from+height, len(r.list))], r.y-from
 	return r
 }
 
@@ -366,7 +370,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.PasteMsg:
 		cmd = m.pasted(msg.Content)
 	case imageMsg:
-		m.pictured(msg)
+		if msg.err != nil { // a path that names no picture becomes text
+			m.ed.insert(msg.text)
+			m.hint = "not attached: " + display.OneLine(msg.err.Error())
+		}
 	case tickMsg:
 		m.ticking = false
 	case composedMsg:
@@ -404,14 +411,6 @@ func (m *model) pasted(text string) tea.Cmd {
 		return nil
 	}
 	return m.crew.Do(func() tea.Msg { return imageMsg{text, m.s.attach(path)} })
-}
-
-// pictured completes the paste of a path: a picture waits for the next words, and anything else becomes text.
-func (m *model) pictured(msg imageMsg) {
-	if msg.err != nil {
-		m.ed.insert(msg.text)
-		m.hint = "not attached: " + display.OneLine(msg.err.Error())
-	}
 }
 
 // View is not used: the painter draws.
