@@ -281,9 +281,7 @@ func (s *Session) live(in incoming, own bool) {
 		})
 		return
 	}
-	same := false
-	s.locked(func() { same = s.st.Live.Doing == doing })
-	if doing != "" && !same {
+	if doing != "" && doing != s.state().Live.Doing {
 		s.change(func(st *state) { st.Live.Doing = doing })
 	}
 }
@@ -315,7 +313,10 @@ func (t *talk) show(in incoming) {
 		}
 		return
 	case "question.opened":
-		t.opened(in)
+		var q api.QuestionOpened
+		if json.Unmarshal(in.Data, &q) == nil && q.Question != "" {
+			t.put(in.task, q, in.ID)
+		}
 		return
 	case "run.waiting":
 		t.shown.Flush()
@@ -459,15 +460,6 @@ func (t *talk) ends(in incoming) bool {
 	}
 	t.release() // earlier events come first
 	return t.ask == nil
-}
-
-// opened reads a question from its event.
-func (t *talk) opened(in incoming) {
-	var q api.QuestionOpened
-	if json.Unmarshal(in.Data, &q) != nil || q.Question == "" {
-		return
-	}
-	t.put(in.task, q, in.ID)
 }
 
 // put shows a question of a task, and asks it when a user is present.

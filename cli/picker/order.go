@@ -38,14 +38,9 @@ func cost(t Task) int64 {
 
 // sort puts all tasks into the order of the list: those that wait for the user first, then pinned ones.
 func (m *Model) sort() {
-	first := func(yes bool) int {
-		if yes {
-			return 0
-		}
-		return 1
-	}
+	first := map[bool]int{true: -1}
 	slices.SortStableFunc(m.all, func(a, b Task) int {
-		return cmp.Or(first(a.waits())-first(b.waits()), first(a.Pinned)-first(b.Pinned), orders[m.sorts].compare(a, b))
+		return cmp.Or(first[a.waits()]-first[b.waits()], first[a.Pinned]-first[b.Pinned], orders[m.sorts].compare(a, b))
 	})
 	m.arrange()
 }

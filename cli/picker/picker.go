@@ -125,16 +125,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			cmd = m.after(tickEvery, tickMsg{})
 		}
 	}
-	m.keepInView()
+	n := max(m.listHeight(), 1) // the cursor stays in view
+	m.top = max(min(m.at, max(min(m.top, len(m.rows)-n), 0)), m.at-n+1)
 	return m, tea.Batch(cmd, m.wantPreview())
-}
-
-func (m *Model) keepInView() {
-	n := max(m.listHeight(), 1)
-	m.top = min(m.at, max(min(m.top, len(m.rows)-n), 0))
-	if m.at >= m.top+n {
-		m.top = m.at - n + 1
-	}
 }
 
 func (m *Model) found(msg foundMsg) tea.Cmd {

@@ -202,7 +202,8 @@ func (a *commands) start(ctx context.Context, c *client.Client, req app.Request)
 		case p.Code == "unknown_profile" && p.Unknown != nil && req.StandIn == "":
 			req.StandIn, err = a.askProfile(ctx, p)
 		case p.Code == "other_model" && p.Model != "" && req.Model == "":
-			err = a.askModel(ctx, p)
+			a.Say("? %s", p.Detail)
+			err = a.confirm(ctx, p, "  go on with "+p.Model+"? (y, or anything else) > ")
 			req.Model = p.Model
 		case p.Code == "workspace_missing" && req.Task != "" && req.Workspace == "":
 			req.Workspace, err = a.askFolder(ctx, p)
@@ -288,12 +289,6 @@ func (a *commands) askTrust(ctx context.Context, held *client.Problem) error {
 	a.Say("  Continuing ends all that is open in it, and uses your own settings. If the root is yours, stop and")
 	a.Say("  run: roost root trust")
 	return a.confirm(ctx, held, "  go on with it? (y, or anything else) > ")
-}
-
-// askModel asks whether to continue another tool's task with another model than the task was made with.
-func (a *commands) askModel(ctx context.Context, other *client.Problem) error {
-	a.Say("? %s", other.Detail)
-	return a.confirm(ctx, other, "  go on with "+other.Model+"? (y, or anything else) > ")
 }
 
 // askFolder asks for the folder of a task whose folder is missing.
