@@ -214,7 +214,8 @@ func (w *Writer) Count() int { return w.count }
 func Terminal(s string) string { return visible(s, func(rune) string { return "" }) }
 
 // Marked is Terminal, but it puts the name of a removed character in its place, such as ⟦U+202E⟧, so that a reader of
-// a page sees that something was hidden. It names no escape sequence: those are colours of a terminal.
+// a page sees that something was hidden. It removes the escape sequences of colours and moves, and names the ESC of others,
+// whose text stays: a shell would run what a terminal takes for a title.
 func Marked(s string) string {
 	return visible(s, func(r rune) string { return fmt.Sprintf("⟦U+%04X⟧", r) })
 }
@@ -246,6 +247,10 @@ func visible(s string, name func(rune) string) string {
 			put(utf8.RuneError)
 		case r == 0x1b:
 			n = max(terminal.Escape(s[i:]), 1)
+			if mark := name(r); mark != "" && !moves().MatchString(s[i:i+n]) {
+				out.WriteString(mark)
+				n = 1
+			}
 		case r == '\r':
 			put('\n')
 		case joins(r):
@@ -265,6 +270,9 @@ func visible(s string, name func(rune) string) string {
 	}
 	return out.String()
 }
+
+// moves finds the escape sequences of colours and moves.
+var moves = lazyregexp.New(`^\x1b\[\??[0-9]*(;[0-9]+)*[A-Za-z]$`)
 
 // hidden are the characters that act or that no terminal shows; among the last are letters, such as U+3164.
 var hidden = []*unicode.RangeTable{unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Other_Default_Ignorable_Code_Point}
