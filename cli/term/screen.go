@@ -1,6 +1,7 @@
 package term
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ func RunScreen(ctx context.Context, screen tea.Model, in, out *os.File, beside f
 	var p *tea.Program
 	var failed any
 	g := &Guard{Screen: screen, Failed: func(what any) { failed = what }, Quit: func() { p.Quit() }}
-	p = tea.NewProgram(g, append(options, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())...)
+	p = tea.NewProgram(g, append(options, tea.WithInput(&pasting{File: in}), tea.WithOutput(out), tea.WithoutSignalHandler())...)
 	running, end := context.WithCancel(ctx)
 	var busy sync.WaitGroup
 	// The end of the context ends the screen like the user does: if bubbletea got the context, it would leave its reader of
@@ -169,6 +170,23 @@ func (g *Guard) catch(cmd *tea.Cmd) {
 // A terminal sends Esc as the byte that also begins the sequences of other keys: the arrows, and keys with Alt. A slow
 // line splits these sequences, and a reader takes the first piece for Esc, which stops a run. So an Esc counts only when
 // no other byte belongs to it.
+
+// pasting reads a terminal. The reader of bubbletea takes all input for pasted text until the end of a paste comes; if a
+// bad line loses that end, Ctrl-C alone stands for it, else no key would reach the screen any more.
+type pasting struct {
+	*os.File
+	open bool // the end of a paste has not come
+}
+
+func (p *pasting) Read(b []byte) (int, error) {
+	n, err := p.File.Read(b)
+	if p.open && string(b[:n]) == "\x03" {
+		n = copy(b, "\x1b[201~\x03")
+	}
+	begin, end := bytes.LastIndex(b[:n], []byte("\x1b[200~")), bytes.LastIndex(b[:n], []byte("\x1b[201~"))
+	p.open = begin > end || p.open && end < 0
+	return n, err
+}
 
 // certain is the time without a byte after which an Esc counts as the key itself.
 const certain = 200 * time.Millisecond

@@ -1,7 +1,10 @@
 package term
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,5 +135,41 @@ func TestATornPasteEndsWithItsEnd(t *testing.T) {
 	}
 	if want := `paste "one" tea.PasteEndMsg paste "two"`; told(got) != want {
 		t.Errorf("got %q, want %q", told(got), want)
+	}
+}
+
+// A paste whose end a bad line lost must not make a screen deaf: Ctrl-C alone ends it.
+func TestCtrlCEndsAPasteWhoseEndWasLost(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name          string
+		given, wanted []string
+	}{
+		{"lost", []string{"\x1b[200~a", "b\r", "\x03", "\x03"}, []string{"\x1b[200~a", "b\r", "\x1b[201~\x03", "\x03"}},
+		{"whole", []string{"\x1b[200~a\x1b[201~", "\x03"}, []string{"\x1b[200~a\x1b[201~", "\x03"}},
+		{"in two pieces", []string{"\x1b[200~a", "b\x1b[201~", "\x03"}, []string{"\x1b[200~a", "b\x1b[201~", "\x03"}},
+		{"among pasted text", []string{"\x1b[200~a", "b\x03\r"}, []string{"\x1b[200~a", "b\x03\r"}},
+	} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := &pasting{File: r}
+		var got []string
+		buf := make([]byte, 100)
+		for _, piece := range c.given {
+			_, err := w.WriteString(piece)
+			n, late := in.Read(buf)
+			if err = errors.Join(err, late); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, string(buf[:n]))
+		}
+		if !slices.Equal(got, c.wanted) {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.wanted)
+		}
+		if err := errors.Join(w.Close(), r.Close()); err != nil {
+			t.Error(err)
+		}
 	}
 }
