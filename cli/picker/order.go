@@ -54,7 +54,8 @@ func (m *Model) arrange() {
 		if m.gone[t.Key] || !m.narrow.passes(t, m.o.Dir) {
 			continue
 		}
-		if _, hit := m.query.hits[t.Key]; hit || holds(t, words) {
+		lacks := func(word string) bool { return !strings.Contains(t.row, word) }
+		if _, hit := m.query.hits[t.Key]; hit || !slices.ContainsFunc(words, lacks) {
 			m.rows = append(m.rows, t)
 		}
 	}
@@ -67,11 +68,6 @@ func (m *Model) arrange() {
 	} else {
 		m.at = max(min(m.at, len(m.rows)-1), 0)
 	}
-}
-
-// holds reports whether a task's row holds every word.
-func holds(t Task, words []string) bool {
-	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(t.row, w) })
 }
 
 // chosen returns the selected tasks that are listed, else the one under the cursor.

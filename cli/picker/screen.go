@@ -424,20 +424,14 @@ func (m *Model) helpLines() []string {
 	return api.Each(lines, func(line string) string { return cut(line, m.width) })
 }
 
-// helpOver returns how many lines of the help have no room on the screen.
-func (m *Model) helpOver() int {
-	n := len(m.helpLines())
-	if n+2 <= m.height { // with a blank line and the one that shows how to leave it
-		return 0
-	}
-	return max(n-(m.height-1), 0)
-}
+// helpOver returns how many lines of the help have no room above the line that shows how to leave it.
+func (m *Model) helpOver() int { return max(len(m.helpLines())+1-m.height, 0) }
 
 // helpScreen returns the help, or as much of it as fits.
 func (m *Model) helpScreen() []string {
 	lines, over := m.helpLines(), m.helpOver()
-	if over == 0 && len(lines)+2 <= m.height {
-		return append(lines, "", m.paint(view.Dim, "any key goes back"))
+	if over == 0 {
+		return append(append(lines, "")[:min(len(lines)+1, m.height-1)], m.paint(view.Dim, "any key goes back"))
 	}
 	at := min(m.helpAt, over)
 	last := m.fitted("↑↓ PgUp PgDn scroll · any other key goes back", "↑↓ scroll · other keys go back", "↑↓ · else back")

@@ -173,7 +173,7 @@ func TestHelpNamesWhatThereIs(t *testing.T) {
 // All of the help can be read on a terminal of any height, and any other key leaves it.
 func TestHelpOnALowTerminal(t *testing.T) {
 	for _, purpose := range []string{"", "show"} {
-		for height := leastLines; height <= 24; height++ {
+		for height := leastLines; height <= 50; height++ {
 			m := still(Options{Purpose: purpose})
 			m.width, m.height = 80, height
 			press := func(key string) { m.Update(keys[key]) }
@@ -189,6 +189,9 @@ func TestHelpOnALowTerminal(t *testing.T) {
 					seen[line] = true
 				}
 				if m.helpOver() == 0 {
+					if last := screen[len(screen)-1]; last != "any key goes back" {
+						t.Errorf("%d lines, %q: nothing can scroll, and the last line is %q", height, purpose, last)
+					}
 					break
 				}
 				press("down")
