@@ -23,7 +23,7 @@ func New(ctx context.Context, backend Backend, o Options) *Session {
 	if s.o.Now == nil {
 		s.o.Now = time.Now
 	}
-	s.st.Mode, s.st.Busy = cmp.Or(o.New.Mode, o.Facts.Mode), o.Task != "" // no line is for a new task while a task is opened
+	s.st.Facts.Mode, s.st.Busy = cmp.Or(o.New.Mode, o.Facts.Mode), o.Task != "" // no line is for a new task while a task is opened
 	s.st.Policy = o.Again.Approve
 	if o.Task == "" {
 		s.st.Policy = cmp.Or(o.New.Approve, policies[0])

@@ -114,7 +114,7 @@ func (s *Session) do(ctx context.Context, text string) (words bool, err error) {
 		}
 		return words, c.do(s, ctx, st.Task, rest)
 	}
-	if s.backend.Passes(ctx, s.workspace(ctx), st.Mode, name) {
+	if s.backend.Passes(ctx, s.workspace(ctx), st.Facts.Mode, name) {
 		return true, s.prompt(ctx, text)
 	}
 	var known []string

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -178,7 +179,11 @@ func (d *desk) Image(path string) (string, error) {
 func (d *desk) Facts(_ context.Context, task string, n api.NewTask, again api.NewRun) Facts {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.facts
+	f := d.facts
+	if f.Mode = cmp.Or(f.Mode, again.Mode, n.Mode); task != "" {
+		f.Mode = cmp.Or(f.Mode, "code")
+	}
+	return f
 }
 
 func (d *desk) Mask(text string) string { return strings.ReplaceAll(text, "hunter2", "[REDACTED]") }

@@ -16,6 +16,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/view"
 )
@@ -97,23 +98,18 @@ type composer struct {
 func (c *composer) Run() error {
 	c.before()
 	defer c.after()
-	text, err := c.write()
-	if err != nil {
-		return fmt.Errorf("write in %s: %w", c.editor, err)
-	}
-	c.text = text
-	return nil
+	return api.Failed(c.write(), "write in %s", c.editor)
 }
 
-func (c *composer) write() (text string, err error) {
+func (c *composer) write() (err error) {
 	dir, err := os.MkdirTemp("", "roost-chat-") // made 0700
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	name := filepath.Join(dir, "message.md")
 	if err := os.WriteFile(name, []byte(c.text), 0o600); err != nil {
-		return "", err
+		return err
 	}
 	// The shell takes the editor's own arguments apart, as for git and crontab. The editor
 	// then takes its place, so that a signal for the one is for the other: env stands for
@@ -123,20 +119,21 @@ func (c *composer) write() (text string, err error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 2 * time.Second
 	if err := cmd.Run(); err != nil {
-		return "", err
+		return err
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return "", errors.New("the editor removed the file; type the message again")
+		return errors.New("the editor removed the file; type the message again")
 	}
 	data, err := io.ReadAll(io.LimitReader(f, composed+1))
 	if err = errors.Join(err, f.Close()); err != nil {
-		return "", err
+		return err
 	}
 	if len(data) > composed {
-		return "", fmt.Errorf("the text is longer than %d MB; shorten it", composed>>20)
+		return fmt.Errorf("the text is longer than %d MB; shorten it", composed>>20)
 	}
-	return strings.TrimRight(strings.ToValidUTF8(string(data), "\uFFFD"), " \t\r\n"), nil
+	c.text = strings.TrimRight(strings.ToValidUTF8(string(data), "\uFFFD"), " \t\r\n")
+	return nil
 }
 
 // row is one row below the printed lines. Its text may hold colours, and is narrower

@@ -137,8 +137,7 @@ type state struct {
 	Over    bool     // the user wants to leave
 	Command bool     // a command line of the user runs
 	Back    []string // lines that failed, for the history: Up brings them back
-	Mode    string
-	Policy  string // what the next run may do unasked; "" = as the task has it
+	Policy  string   // what the next run may do unasked; "" = as the task has it
 	Facts   Facts
 	Loose   bool       // the user has chosen the policy "all" before
 	again   api.NewRun // the changed settings of the next run

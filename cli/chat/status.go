@@ -135,7 +135,7 @@ func (st state) status(now time.Time, width int) string {
 		cost = fmt.Sprintf("$%.2f", f.Cost.Float())
 	}
 	return fitted([]part{
-		{activity, 9}, {took, 3}, {f.asked(), 8}, {cmp.Or(st.Mode, f.Mode), 2}, {cmp.Or(st.Policy, f.Approve), 7},
+		{activity, 9}, {took, 3}, {f.asked(), 8}, {f.Mode, 2}, {cmp.Or(st.Policy, f.Approve), 7},
 		{display.OneLine(folder), 1}, {used, 5}, {cost, 6},
 	}, width)
 }

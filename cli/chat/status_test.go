@@ -15,10 +15,9 @@ func TestTheStatusLineFits(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
 	st := state{
 		ofTask: ofTask{Working: true, Live: live{Doing: "writing", Since: now.Add(-75 * time.Second)}},
-		Mode:   "code",
 		Policy: "edits",
 		Facts: Facts{
-			Provider: "anthropic", Model: "claude-sonnet-5-5", Folder: "/home/me/proj", Branch: "main",
+			Provider: "anthropic", Model: "claude-sonnet-5-5", Mode: "code", Folder: "/home/me/proj", Branch: "main",
 			Window: 200_000, Context: 50_000, Cost: money.USD(1_234_567),
 		},
 	}
@@ -103,6 +102,14 @@ func TestTheStatusFollowsTheRun(t *testing.T) {
 	}
 	d.emit("t1", "usage.changed", `"input":100,"cache_read":50,"output":50,"cost_micros":20000`)
 	c.when("the use", func(st state) bool { return st.Facts.Context == 200 && st.Facts.Cost == 20000 })
+	d.mu.Lock()
+	d.facts.Mode = "architect" // the model has switched to it
+	d.mu.Unlock()
+	d.emit("t1", "task.changed", `"settings":{"mode":"architect"}`)
+	c.when("the mode", func(st state) bool { return strings.Contains(st.status(time.Now(), 200), " · architect") })
+	d.mu.Lock()
+	d.facts.Mode = ""
+	d.mu.Unlock()
 	d.emit("t1", "run.ended", `"run":"run1","outcome":"completed"`)
 	c.Line("/clear")
 	c.shows("kept: ", "(/resume t1 returns to it)", "a new task begins")

@@ -227,11 +227,11 @@ func TestSettingsStayWithTheirTask(t *testing.T) {
 	d := newDesk(t)
 	d.status = "completed"
 	c := talking(t, d, func(o *Options) { o.Task, o.Again = "t1", api.NewRun{Settings: api.Settings{Mode: "ask"}} })
-	c.when("there", func(st state) bool { return st.Task == "t1" && !st.Busy && st.Mode == "ask" })
+	c.when("there", func(st state) bool { return st.Task == "t1" && !st.Busy && st.Facts.Mode == "ask" })
 	c.Line("/approve all")
 	c.shows("unasked: all")
 	c.Line("/resume t2")
-	c.when("turned", func(st state) bool { return st.Task == "t2" && !st.Busy && st.Policy == "" && st.Mode == "code" })
+	c.when("turned", func(st state) bool { return st.Task == "t2" && !st.Busy && st.Policy == "" && st.Facts.Mode == "code" })
 	c.Line("/approve")
 	c.shows("unasked: as the task has it")
 	c.Line("go on")

@@ -239,9 +239,6 @@ func (t *talk) note(in incoming) {
 				st.Working, st.Waiting = false, false
 			}
 		})
-		if s.o.Ask {
-			t.busy.Go(s.lookAgain)
-		}
 	case "input.queued":
 		s.change(func(st *state) { t.queued(st, in.Text("input"), in.Text("text")) })
 	case "input.taken":
@@ -254,6 +251,9 @@ func (t *talk) note(in incoming) {
 		if slices.Contains([]string{"running", "queued", "delegated"}, esjson.TextOf(esjson.Member(in.Data, "task"), "status")) {
 			s.change(func(st *state) { st.Working = true })
 		}
+	}
+	if s.o.Ask && (in.Type == "run.ended" || in.Type == "task.changed") { // the model may have changed the mode
+		t.busy.Go(s.lookAgain)
 	}
 }
 

@@ -57,7 +57,7 @@ func (s *Session) arrive(mode, policy string) {
 			st.again = api.NewRun{OneRun: s.o.New.OneRun}
 		}
 		s.came = true
-		st.Mode, st.Policy = cmp.Or(st.again.Mode, mode), cmp.Or(st.again.Approve, policy)
+		st.Facts.Mode, st.Policy = cmp.Or(st.again.Mode, mode), cmp.Or(st.again.Approve, policy)
 	})
 }
 
@@ -285,24 +285,19 @@ func (s *Session) set(change func(*api.Settings), note string) {
 	s.tell("%s", note)
 }
 
-func (s *Session) mode(ctx context.Context, id, rest string) error {
+func (s *Session) mode(ctx context.Context, _, rest string) error {
 	known := s.backend.Words(ctx, Modes, s.workspace(ctx), "")
 	if rest == "" {
-		now := s.chosen(func(o *api.Settings) *string { return &o.Mode })
-		if now == "" && id != "" {
-			if t, err := s.backend.Task(ctx, id); err == nil {
-				now = t.Mode
-			}
-		}
+		_, f := s.facts(ctx)
 		for _, w := range known {
 			lead := "  "
-			if w.Text == now {
+			if w.Text == f.Mode {
 				lead = "* "
 			}
 			s.tell("%s%s  %s", lead, w.Text, w.About)
 		}
 		if len(known) == 0 {
-			s.tell("mode %s", now)
+			s.tell("mode %s", f.Mode)
 		}
 		return nil
 	}
@@ -314,7 +309,7 @@ func (s *Session) mode(ctx context.Context, id, rest string) error {
 		return errors.New(text + " (/mode lists them)")
 	}
 	s.set(func(o *api.Settings) { o.Mode = rest }, "mode "+rest)
-	s.change(func(st *state) { st.Mode = rest })
+	s.change(func(st *state) { st.Facts.Mode = rest })
 	return nil
 }
 
