@@ -68,12 +68,43 @@ func TestSubtasksFollow(t *testing.T) {
 	tab.live()
 	tab.text(".side .subtasks", "waiting")
 	tab.text(".taskhead .facts", "delegated")
+	tab.text("#activity", "Waits for a subtask")
+	h.ask("POST", "/v1/tasks/"+task+"/cancel", object{}, nil)
+	h.ask("POST", "/v1/tasks/"+task+"/runs", object{}, nil)
+	tab.sees("the run went on", `document.querySelector('#messages').textContent.includes('resumed')`)
+	tab.text("#activity", "Waits for a subtask")
+	tab.gone("#interrupt")
 	var list struct{ Items []struct{ ID string } }
 	h.ask("GET", "/v1/questions", nil, &list)
 	h.ask("POST", "/v1/questions/"+list.Items[0].ID+"/answer", object{"choice": 1}, nil)
 	tab.text(".side .subtasks", "completed")
 	tab.text("#activity", "Completed")
 	tab.text(".taskhead .facts", "completed")
+}
+
+// Prompts, branches and details stand beside the messages as on a page that is loaded now, and an empty task says so.
+func TestSideFollows(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task(finishes+"\n"+finishes, "paint the fence", nil)
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	tab.gone("main .empty")
+	tab.press(".side .about summary")
+	h.ask("POST", "/v1/tasks/"+task+"/messages", object{"text": "and the gate"}, nil)
+	tab.text(".side .prompts", "and the gate")
+	tab.text(".side .about", fmt.Sprint(run[int](tab, "+document.querySelector('#messages > :last-child').dataset.index"), " shown"))
+	h.ask("POST", "/v1/tasks/"+task+"/rewinds", object{"to": "#1"}, nil)
+	tab.text(".side .branches", "Compare")
+	tab.text("main .empty", "No messages.")
+	tab.gone(".side .prompts")
+	h.ask("POST", "/v1/tasks/"+task+"/undo", object{}, nil)
+	tab.text(".side .prompts", "and the gate")
+	tab.gone("main .empty")
+	if got := run[string](tab, "[...document.querySelectorAll('.side > details')].map(e => e.className).join()"); got != "prompts,about,export" {
+		t.Errorf("got the parts %s beside the messages, want them in the order of a new page", got)
+	}
 }
 
 // What the model sees stands beside the conversation, with what is condensed; on a phone below each other.

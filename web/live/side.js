@@ -1,11 +1,11 @@
-// What stands above and beside the messages of a task and follows what happens: its state and cost, the files that the model
-// knows, and the subtasks. The server renders it, with a page that has no messages.
+// What stands above and beside the messages of a task and follows what happens: its state and cost, prompts, files, subtasks,
+// branches and details. The server renders it, with a page that has no messages.
 
 import { getHTML } from './api.js';
 import { pageOf } from './fragment.js';
 import { keepFocus, quietly } from './ui.js';
 
-const parts = ['.taskhead .facts', '.side .known', '.side .subtasks'];
+const parts = '.taskhead .facts, .side > details:not(#todo)';
 const calm = 1200; // milliseconds after an event
 const beyond = 1_000_000_000; // behind every message
 
@@ -33,20 +33,19 @@ export class Side {
 
   async refresh() {
     const page = pageOf(await getHTML(`/tasks/${encodeURIComponent(this.task)}?after=${beyond}`));
-    for (const name of parts) {
-      const now = document.querySelector(name), fresh = page.querySelector(name);
-      if (!fresh) {
-        now?.remove();
-        continue;
-      }
-      const next = document.importNode(fresh, true);
-      if (now) {
-        if (now.outerHTML === next.outerHTML) continue;
+    const shown = [...document.querySelectorAll(parts)], fresh = [...page.querySelectorAll(parts)];
+    for (const e of shown) if (!fresh.some((f) => f.className === e.className)) e.remove();
+    let behind;
+    for (const one of fresh.toReversed()) {
+      const now = shown.find((e) => e.className === one.className), next = document.importNode(one, true);
+      if (!now) behind.before(next); // the last ones are always there
+      else if (now.innerHTML !== next.innerHTML) {
         next.open = now.open;
+        const { scrollTop: top = 0, scrollLeft: left = 0 } = now.querySelector('ol') || {};
         keepFocus(now, () => now.replaceWith(next), () => next);
-      } else {
-        this.aside.querySelector('.about').before(next);
+        next.querySelector('ol')?.scrollTo({ top, left });
       }
+      behind = next.isConnected ? next : now;
     }
   }
 }

@@ -309,6 +309,7 @@ export class TaskPage {
           break;
         case 'run.queued': case 'run.started': case 'run.waiting':
           this.is({ 'run.queued': 'queued', 'run.started': 'running', 'run.waiting': 'waiting' }[type]);
+          wants.add('summary'); // it may wait for a subtask
           break;
         case 'run.ended':
           this.streaming.end();
@@ -317,7 +318,7 @@ export class TaskPage {
         case 'checkpoint.saved':
           this.messages.latest();
           break;
-        case 'usage.changed': case 'turn.ended': case 'task.changed':
+        case 'usage.changed': case 'turn.ended': case 'task.changed': case 'subtask.started': case 'subtask.ended':
           wants.add('summary');
           break;
         case 'history.rewound': case 'history.undone': case 'message.hidden': case 'foreign.imported': case 'task.adopted':
