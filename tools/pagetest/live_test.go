@@ -265,7 +265,7 @@ func TestWordsSurviveACut(t *testing.T) {
 	}
 }
 
-// When the connection is back, the page loads the older messages that it could not get, without another scroll.
+// When the connection is back, the page loads the older messages and the facts that it could not get, without another scroll.
 func TestOlderMessagesComeAfterACut(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -282,6 +282,12 @@ func TestOlderMessagesComeAfterACut(t *testing.T) {
 	h.relay.mend()
 	tab.live()
 	tab.sees("older messages come", fmt.Sprintf("%s < %d", first, before))
+	h.ask("PATCH", "/v1/tasks/"+id, object{"title": "Another story", "tags": []string{"told"}}, nil)
+	tab.text(".taskhead h1", "Another story")
+	h.relay.cut() // before the page asks for what stands above the messages
+	tab.do("wait for the refusal", chromedp.Sleep(1500*time.Millisecond))
+	h.relay.mend()
+	tab.text(".taskhead .facts", "told")
 }
 
 func readFile(t *testing.T, file string) string {

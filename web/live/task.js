@@ -255,6 +255,7 @@ export class TaskPage {
   // again is called when the page is live after a break: what it asked meanwhile may have got no answer.
   again() {
     this.messages.again();
+    this.side.later();
     this.composer.writing.draft.load().catch(quietly);
     this.refresh().catch(quietly);
   }
