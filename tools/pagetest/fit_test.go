@@ -1,6 +1,9 @@
 package pagetest
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // The main states of the page, each shown once at each size: axe finds nothing, light and dark; at 320 pixels, and on a
 // desktop at 200 %, nothing makes a person scroll sideways; who wants less motion gets none; with the colours that a person
@@ -103,5 +106,25 @@ func TestPrint(t *testing.T) {
 			t.Errorf("%s: paper cannot scroll: %s", state.name, got)
 		}
 		tab.do("use a screen", sized(desktop))
+	}
+}
+
+// A wide table of a reply scrolls sideways in its place and keeps its words whole, and a question among the messages has
+// one frame.
+func TestWideTable(t *testing.T) {
+	t.Parallel()
+	heading, line := strings.Repeat("| heading ", 12), strings.Repeat("|---", 12)
+	_, _, tab := asked(t, narrow, "- {text: \""+heading+"|\\n"+line+"|\\n"+heading+"|\\n| "+strings.Repeat("path/to/", 40)+" |\", tools: [{name: ask_followup_question, "+
+		"input: {question: Ready?, follow_up: [{text: go on, mode: null}]}}]}\n"+finishes)
+	tab.within("a wide table")
+	const cells = "[...document.querySelectorAll('#messages tr:not(:last-child) > *')]"
+	if got := run[int](tab, "Math.max(..."+cells+".slice(1).map(e => e.clientHeight))"); got > 50 {
+		t.Errorf("a cell with one word has a height of %d pixels, want one line", got)
+	}
+	if got := run[int](tab, "Math.max(..."+cells+".map(e => e.clientWidth))"); got > int(narrow.width) {
+		t.Errorf("a cell with one long path has a width of %d pixels, want it in the window", got)
+	}
+	if got := run[string](tab, "getComputedStyle(document.querySelector('#messages > li.question')).borderTopWidth"); got != "0px" {
+		t.Errorf("the message of a question has a border of %s around its frame, want none", got)
 	}
 }
