@@ -563,4 +563,10 @@ func TestCondense(t *testing.T) {
 	tab.text("#notes", "stands for")
 	tab.sees("the summary is there, folded", `document.querySelector('#messages').textContent.includes('All posts are painted.')`)
 	tab.asAnew(task)
+	tab.press("#notes button")
+	tab.sees("undo takes the summary away", `!document.querySelector('#messages').textContent.includes('All posts are painted.')`)
+	tab.asAnew(task)
+	tab.press("#notes button")
+	tab.sees("and redo brings it back", `document.querySelector('#messages').textContent.includes('All posts are painted.')`)
+	tab.asAnew(task)
 }

@@ -268,3 +268,27 @@ func TestHostileTextRunsNothing(t *testing.T) {
 	tab.live()
 	tab.text("main .rows", "alert(1)")
 }
+
+// Who reads older messages keeps their place when the end of the task is taken back and comes again.
+func TestReadingStaysOverARewind(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.long(300, func(i int) string { return fmt.Sprintf("message %d %s", i, strings.Repeat("of the story ", i%30)) })
+	tab := h.loggedIn(phone, "/tasks/"+id)
+	tab.live()
+	tab.sees("the end is in view", "document.documentElement.scrollHeight - scrollY - innerHeight < 3")
+	const place = `document.getElementById('ui-235')?.getBoundingClientRect().top ?? -1e6`
+	run[bool](tab, `(document.getElementById('ui-235').scrollIntoView({block: 'center', behavior: 'instant'}), true)`)
+	before := run[float64](tab, place)
+	for _, c := range []struct {
+		act  string
+		body object
+		gone bool
+	}{{"rewinds", object{"to": "#299"}, true}, {"undo", object{}, false}} {
+		h.ask("POST", "/v1/tasks/"+id+"/"+c.act, c.body, nil)
+		tab.sees("the page follows", fmt.Sprintf("!document.getElementById('ui-299') === %t", c.gone))
+		if got := run[float64](tab, place); got-before > 1 || before-got > 1 {
+			t.Errorf("after %s the message that was read is at %.0f pixels, want %.0f", c.act, got, before)
+		}
+	}
+}

@@ -254,7 +254,7 @@ export class Messages {
       location.reload();
       return this.queue;
     }
-    return this.inOrder(() => this.replace(this.end ? { limit: pageSize } : { after: this.first - 1, limit: kept }));
+    return this.inOrder(() => this.replace(this.atEnd() ? { limit: pageSize } : { after: this.first - 1, limit: kept }));
   }
 
   async replace(query) {

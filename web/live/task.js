@@ -322,6 +322,9 @@ export class TaskPage {
         case 'usage.changed': case 'turn.ended': case 'task.changed': case 'subtask.started': case 'subtask.ended':
           wants.add('summary');
           break;
+        case 'history.condensed': case 'history.truncated':
+          if (!d.undoes && !d.redoes) break; // what was added says so itself
+          // fallthrough
         case 'history.rewound': case 'history.undone': case 'message.hidden': case 'foreign.imported': case 'task.adopted':
           this.streaming.end();
           this.messages.reload();
