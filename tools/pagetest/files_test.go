@@ -82,11 +82,12 @@ func TestSubtasksFollow(t *testing.T) {
 	tab.text(".taskhead .facts", "completed")
 }
 
-// Prompts, branches and details stand beside the messages as on a page that is loaded now, and an empty task says so.
+// The state, prompts, branches and details stand around the messages as on a page that is loaded now, and an empty task says so.
 func TestSideFollows(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	task := h.task(finishes+"\n"+finishes, "paint the fence", nil)
+	task := h.task(finishes+"\n- {text: "+words(100)+", delay: 20ms, tools: [{name: ask_followup_question, "+
+		"input: {question: Which gate?, follow_up: [{text: the old one, mode: null}]}}]}\n"+finishes, "paint the fence", nil)
 	h.wait(task, "completed")
 	tab := h.loggedIn(desktop, "/tasks/"+task)
 	tab.live()
@@ -94,6 +95,12 @@ func TestSideFollows(t *testing.T) {
 	tab.press(".side .about summary")
 	h.ask("POST", "/v1/tasks/"+task+"/messages", object{"text": "and the gate"}, nil)
 	tab.text(".side .prompts", "and the gate")
+	tab.text("#questions", "Which gate?")
+	tab.text(".taskhead .facts", "waiting")
+	tab.armed()
+	tab.press(`article[data-question] [data-key="1"]`)
+	tab.text(".taskhead .facts", "completed")
+	tab.text(".side .prompts", "the old one")
 	tab.text(".side .about", fmt.Sprint(run[int](tab, "+document.querySelector('#messages > :last-child').dataset.index"), " shown"))
 	h.ask("POST", "/v1/tasks/"+task+"/rewinds", object{"to": "#1"}, nil)
 	tab.text(".side .branches", "Compare")

@@ -9,7 +9,7 @@ const parts = '.taskhead .facts, .side > details:not(#todo)';
 const calm = 1200; // milliseconds after an event
 const beyond = 1_000_000_000; // behind every message
 
-const shows = /^(file|checkpoint|subtask|run|history)\.|^tool\.finished|^task\.changed/;
+const shows = /^(file|checkpoint|subtask|run|history|input|question)\.|^(tool\.finished|turn\.ended|task\.changed)/;
 
 export class Side {
   constructor(task, aside) {
