@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/history"
+	"github.com/roost-dev/roost/usage"
 	"github.com/roost-dev/roost/view/markup"
 )
 
@@ -93,6 +94,9 @@ func (t *OpenTask) FileStates(ctx context.Context) (api.KnownFiles, error) {
 	items, err := report.FileStates(ctx, w, records)
 	return api.KnownFiles{Items: items, Task: t.view.Ref.ID}, err
 }
+
+// Todos returns the newest todo list of the task, if its newest messages hold one.
+func (t *OpenTask) Todos(ctx context.Context) []usage.Todo { return todosOf(ctx, t.view) }
 
 // Prompts is Service.Prompts of the task.
 func (t *OpenTask) Prompts(ctx context.Context) (api.Prompts, error) { return promptsOf(ctx, t.view) }

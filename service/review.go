@@ -23,7 +23,7 @@ func (s *Service) CommitMessage(ctx context.Context, id string) (api.CommitMessa
 	out, err := read(ctx, s, id, func(v *store.View) (view.CommitFacts, error) {
 		f := view.CommitFacts{Title: v.Summary.Title}
 		_, f.Prompts, _ = export.Prompts(ctx, v, promptsMost)
-		f.Done = doneOf(ctx, v)
+		f.Done = api.Some(todosOf(ctx, v), func(one usage.Todo) (string, bool) { return one.Content, one.Status == usage.Completed })
 		return f, ctx.Err()
 	})
 	if err != nil {
@@ -37,26 +37,18 @@ func (s *Service) CommitMessage(ctx context.Context, id string) (api.CommitMessa
 	return api.CommitMessage{Task: d.ID, Text: view.CommitMessage(out)}, nil
 }
 
-// doneOf returns the finished entries of a task's newest todo list.
-func doneOf(ctx context.Context, v *store.View) (out []string) {
+// todosOf returns a task's newest todo list, if its newest messages hold one.
+func todosOf(ctx context.Context, v *store.View) (out []usage.Todo) {
 	p, err := partOf(v, LinesOptions{})
-	if err != nil {
-		return nil
-	}
-	for i := p.size() - 1; i >= max(0, p.size()-todoRows) && ctx.Err() == nil; i-- {
-		raw, _, err := p.read(v, i)
-		if err != nil {
+	for i := p.size() - 1; err == nil && i >= max(0, p.size()-todoRows) && ctx.Err() == nil; i-- {
+		if !p.isMade && p.list[i].Kind() != "ask:tool" && p.list[i].Kind() != "say:user_edit_todos" {
 			continue
 		}
-		list := usage.LastTodos([][]byte{raw})
-		if list == nil {
-			continue
+		raw, _, _ := p.read(v, i)
+		if list := usage.LastTodos([][]byte{raw}); list != nil {
+			_ = json.Unmarshal(list, &out) // what another program wrote may be no list: there is none to show
+			return out
 		}
-		var todos []usage.Todo
-		if json.Unmarshal(list, &todos) != nil {
-			return nil
-		}
-		return api.Some(todos, func(one usage.Todo) (string, bool) { return one.Content, one.Status == "completed" })
 	}
 	return nil
 }

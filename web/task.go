@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/service"
+	"github.com/roost-dev/roost/usage"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -42,6 +43,7 @@ type taskData struct {
 	Older     string
 	Newer     string
 	Newest    string
+	Todos     []usage.Todo
 	Prompts   api.Prompts
 	Questions []api.Question
 	Parent    *api.Summary
@@ -228,6 +230,7 @@ func (w *Web) around(a *asked, t *service.OpenTask, d *taskData) (err error) {
 			return err
 		}
 	}
+	d.Todos = t.Todos(a.Context())
 	d.branches(t.Branches())
 	if len(d.Task.ChildIDs) > 0 {
 		family, err := w.opt.Reader.Family(a.Context(), a.id)

@@ -430,7 +430,7 @@ func TestDeletedOnItsPageComesBack(t *testing.T) {
 	tab.sees("the list is open", `document.body.dataset.page === 'history'`)
 }
 
-// The to-do list stands beside the messages, and follows them.
+// The to-do list stands beside the messages, and follows them, also where its message is far above.
 func TestTodoListFollows(t *testing.T) {
 	t.Parallel()
 	_, _, tab := asked(t, desktop, `
@@ -440,8 +440,17 @@ func TestTodoListFollows(t *testing.T) {
 - tools: [{name: attempt_completion, input: {result: done}}]
 `)
 	tab.text("#todo", "0 of 2")
-	tab.text("#todo .doing", "posts")
+	tab.text("#todo .in_progress", "posts")
 	tab.press(`article[data-question] [data-key="1"]`)
 	tab.text("#todo", "1 of 2")
-	tab.text("#todo .doing", "boards")
+	tab.text("#todo .in_progress", "boards")
+	h := tab.house
+	rows := []object{{"type": "say", "say": "text", "text": "paint"},
+		{"type": "ask", "ask": "tool", "text": `{"tool":"updateTodoList","todos":[{"id":"1","content":"posts","status":"completed"},{"id":"2","content":"","status":"pending"}]}`}}
+	for i := range 120 {
+		rows = append(rows, object{"type": "say", "say": "text", "text": fmt.Sprint("message ", i)})
+	}
+	h.write("0199aaaa-0000-7000-8000-000000000007", rows, nil)
+	tab.visit("/tasks/0199aaaa-0000-7000-8000-000000000007")
+	tab.text("#todo", "1 of 2") // although its message is not among those that the page shows
 }

@@ -1,11 +1,11 @@
-// What stands above and beside the messages of a task and follows what happens: its state and cost, prompts, files, subtasks,
-// branches and details. The server renders it, with a page that has no messages.
+// What stands above and beside the messages of a task and follows what happens: its state and cost, to-do list,
+// prompts, files, subtasks, branches and details. The server renders it, with a page that has no messages.
 
 import { getHTML } from './api.js';
 import { pageOf } from './fragment.js';
 import { keepFocus, quietly } from './ui.js';
 
-const parts = '.taskhead .facts, .side > details:not(#todo)';
+const parts = '.taskhead .facts, .side > details';
 const calm = 1200; // milliseconds after an event
 const beyond = 1_000_000_000; // behind every message
 

@@ -8,7 +8,6 @@ import { Messages } from './messages.js';
 import { Questions } from './questions.js';
 import { Side } from './side.js';
 import { Streaming } from './streaming.js';
-import { showTodo } from './todo.js';
 import { button, el, note, quietly, short, titled, tried } from './ui.js';
 
 export class TaskPage {
@@ -28,12 +27,10 @@ export class TaskPage {
       replaced(rows);
       const was = this.selected;
       if (was && !was.isConnected) this.select(rows.find((r) => r.dataset.index === was.dataset.index && r.dataset.ts === was.dataset.ts), false);
-      if (this.messages.end && rows.some((r) => r.matches('.tool'))) showTodo(this.messages.rows());
       this.speak(rows.findLast((r) => r.matches('.model, .result') && !r.hidden));
     };
     this.spoken = +this.messages.rows().at(-1)?.dataset.ts || 0;
     main.append(this.voice = el('p', { class: 'quiet', role: 'status' }));
-    showTodo(this.messages.rows());
     this.questions.keeping = (change) => this.messages.keeping(change);
     this.composer = new Composer(d.task, document.getElementById('composer'), this.commands(), () => this.questions.answerable());
     this.mode = button('Mode', tried(() => switchMode(this.id)), { 'data-does': 'mode', hidden: true, title: 'The mode of the next run' });
