@@ -142,8 +142,10 @@ func (w *Web) task(a *asked) (*page, error) {
 		before, after, err = d.aligned(a, t, span)
 	default:
 		before, after, err = d.messages(a, t, o, span)
-		if at, _ := strconv.Atoi(q.Get("at")); err == nil && after != nil && at > d.Last { // those before it fill the page
-			d.Items, span.After = "", at
+		if at, _ := strconv.Atoi(q.Get("at")); err == nil && at > d.Last && (after != nil || d.Last == 0) { // those before it fill the page
+			if d.Items, span.After = "", at; at > d.Total { // it was taken back: the newest ones
+				span.After = 0
+			}
 			before, after, err = d.messages(a, t, o, span)
 		}
 	}
