@@ -58,6 +58,14 @@ func TestAnotherModelIsAskedAbout(t *testing.T) {
 			t.Errorf("GET resume%s: %d %v, want it to go on in place, and to ask %s", query, code, got, want)
 		}
 	}
+	// A folder of Cline's is continued as a fork, also where its storage does not say whose it is.
+	s.foreign("three-3", "paint the fence", 1776100000000)
+	path := filepath.Join(s.store, "tasks", "three-3", "ui_messages.json")
+	must(t, os.WriteFile(path, []byte(`[{"ts":1776100000000,"type":"say","say":"text","text":"paint the fence","conversationHistoryIndex":-1}]`), 0o600))
+	must(t, os.Chtimes(path, yesterday, yesterday))
+	if code, got = o.do(http.MethodGet, "/v1/tasks/three-3/resume", nil); code != http.StatusOK || got["place"] != "fork" {
+		t.Errorf("GET resume of a folder of Cline's: %d %v, want that it goes on as a fork", code, got)
+	}
 	untouched("over HTTP")
 	code, got = o.do(http.MethodPost, "/v1/tasks/two-2/runs", map[string]any{"message": map[string]any{"text": "go on"}, "provider": "anthropic", "model": "claude-sonnet-4-5"})
 	if code != http.StatusAccepted {

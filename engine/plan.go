@@ -28,19 +28,19 @@ func (e *Engine) PlanResume(ctx context.Context, r Request) (ref store.Ref, p ap
 		return ref, p, nil, err
 	}
 	ref = e.store.Latest(ctx, given)
-	switch {
-	case ref.Own && !given.Foreign():
-		p.Place = PlaceOwn
-	case !ref.Own && ref.CanAdopt():
-		p.Place = PlaceInPlace
-	default:
-		p.Place = PlaceFork
-	}
 	view, err := e.store.ReadToContinue(ctx, ref)
 	if err != nil {
 		return ref, p, nil, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
+	switch {
+	case ref.Own && !given.Foreign():
+		p.Place = PlaceOwn
+	case view.StaysInPlace():
+		p.Place = PlaceInPlace
+	default:
+		p.Place = PlaceFork
+	}
 	p.First = view.Log == nil
 	has := view.State.NextSettings()
 	untrusted, err := e.checkTrust(ctx, ref, view.State, r)

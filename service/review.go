@@ -40,17 +40,13 @@ func (s *Service) CommitMessage(ctx context.Context, id string) (api.CommitMessa
 // todosOf returns a task's newest todo list, if its newest messages hold one.
 func todosOf(ctx context.Context, v *store.View) (out []usage.Todo) {
 	p, err := partOf(v, LinesOptions{})
-	for i := p.size() - 1; err == nil && i >= max(0, p.size()-todoRows) && ctx.Err() == nil; i-- {
-		if !p.isMade && p.list[i].Kind() != "ask:tool" && p.list[i].Kind() != "say:user_edit_todos" {
-			continue
-		}
-		raw, _, _ := p.read(v, i)
-		if list := usage.LastTodos([][]byte{raw}); list != nil {
-			_ = json.Unmarshal(list, &out) // what another program wrote may be no list: there is none to show
-			return out
+	for i := p.size() - 1; err == nil && out == nil && i >= max(0, p.size()-todoRows) && ctx.Err() == nil; i-- {
+		if p.isMade || p.list[i].Kind() == "ask:tool" || p.list[i].Kind() == "say:user_edit_todos" {
+			raw, _, _ := p.read(v, i)                                // what cannot be read holds no list
+			_ = json.Unmarshal(usage.LastTodos([][]byte{raw}), &out) // nor does most of what can
 		}
 	}
-	return nil
+	return out
 }
 
 // comparedRows bounds the messages of each side that a comparison lists.

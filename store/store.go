@@ -309,6 +309,11 @@ func staysInPlace(ref Ref, folder *roofmt.Folder) bool {
 	return continuedInPlace(ref.toolOf(folder)) && !folder.Abridged
 }
 
+// StaysInPlace reports whether the task is continued in its own folder, which is another tool's.
+func (v *View) StaysInPlace() bool {
+	return v.Ref.Foreign() && (v.Log != nil || !projection.Linked(v.Ref.Dir) && staysInPlace(v.Ref, v.Folder))
+}
+
 // continuedInPlace reports whether Roost's writer is proven for a tool's folders.
 func continuedInPlace(tool string) bool { return tool != "cline" && tool != "kilo" }
 
