@@ -499,8 +499,8 @@ func (s *Server) take(w http.ResponseWriter, a *asked) error {
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF):
 		return problem(http.StatusRequestTimeout, "body_incomplete", "The body is incomplete",
 			"the body ended, or stopped arriving, before its announced length").Because(err)
-	case err != nil:
-		return errors.Join(err, context.Canceled) // the client went away
+	case err != nil: // a client that went away gets no answer
+		return problem(http.StatusBadRequest, "body_malformed", "The body cannot be read", "its chunks are malformed")
 	}
 	// After the whole body was read, the connection can be used again, and the server notices a disconnected client
 	// without a deadline.

@@ -253,6 +253,7 @@ func TestLargeAndSlowBodies(t *testing.T) {
 		"said to be large": {"Content-Length: 104857600\r\n\r\n", " 413 "},
 		"found to be":      {"Transfer-Encoding: chunked\r\n\r\n200000\r\n" + strings.Repeat("x", 0x200000) + "\r\n0\r\n\r\n", " 413 "},
 		"never coming":     {"Content-Length: 100\r\n\r\n{", " 408 "},
+		"no chunks":        {"Transfer-Encoding: chunked\r\n\r\nzz\r\n", " 400 "},
 	} {
 		conn := dial(t, addr)
 		fmt.Fprintf(conn, "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\n%s", g.token, c[0])
