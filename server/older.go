@@ -28,7 +28,7 @@ const (
 func olderRoutes() []route {
 	call := route{
 		on: "POST " + chatPath, older: true, media: streamMedia, body: api.OlderRun{}, status: http.StatusOK,
-		fails: []int{404, 409, 429}, act: reads((*Server).olderRun),
+		fails: []int{404, 409, 429, 504}, act: reads((*Server).olderRun),
 	}
 	other := call
 	other.on = "POST " + executePath

@@ -129,6 +129,9 @@ func TestEveryRouteAnswersAsItIsDescribed(t *testing.T) {
 	if d.OpenAPI != "3.1.0" || len(d.Paths) < 15 {
 		t.Fatalf("%s, %d paths", d.OpenAPI, len(d.Paths))
 	}
+	if got := d.Paths["/v1/runs/{rid}/events"]["get"].Responses; len(got["200"].Content) == 0 || !strings.Contains(fmt.Sprint(got), "204:") {
+		t.Errorf("the events of a run: got %v, want 200 with a body and 204, for a client that has seen the end", got)
+	}
 	ids := map[string]bool{}
 	query := map[string]string{"/v1/search": "?q=fence", "/v1/tasks/{id}/compare": "?with=head", "/api/questions": "?jobId=" + g.lastRun()}
 	for path, methods := range d.Paths {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"net/http"
@@ -227,12 +228,12 @@ func (rt route) problems() []int {
 		out = append(out, 404, 409)
 	}
 	if rt.method != http.MethodGet {
-		out = append(out, 404, 408, 409, 412, 415)
+		out = append(out, 404, 408, 409, 412, 415, 507)
 	}
 	return append(out, 422, 503)
 }
 
-// answers calls give for each answer of a route, except problems.
+// answers calls give for each answer of a route, except problems; a later answer of a status replaces an earlier one.
 func (rt route) answers(give func(status int, about string, documents bodies)) {
 	switch {
 	case rt.path == "/login":
@@ -241,6 +242,7 @@ func (rt route) answers(give func(status int, about string, documents bodies)) {
 	case rt.media == "text/plain":
 		give(http.StatusOK, "text", bodies{rt.media: ""})
 	case rt.media == streamMedia:
+		give(cmp.Or(rt.also, http.StatusOK), "the client has seen the end", nil)
 		give(http.StatusOK, "server-sent events", bodies{rt.media: ""})
 	case rt.media == linesMedia:
 		give(http.StatusOK, "a document a line", bodies{rt.media: rt.answer})
@@ -262,9 +264,7 @@ func (rt route) answers(give func(status int, about string, documents bodies)) {
 			}
 		}
 		give(rt.success(), "done", done)
-		if rt.also != 0 {
-			give(rt.also, "done", done)
-		}
+		give(cmp.Or(rt.also, rt.success()), "done", done)
 	default:
 		document := bodies{jsonMedia: rt.answer}
 		if rt.answer == nil {

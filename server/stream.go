@@ -21,7 +21,7 @@ func streamRoutes() []route {
 	return []route{
 		{on: "GET /v1/tasks/{id}/events", media: streamMedia, fails: []int{429}, serve: (*Server).events},
 		{on: "GET /v1/events", media: streamMedia, fails: []int{429}, serve: (*Server).allEvents},
-		{on: "GET /v1/runs/{rid}/events", media: streamMedia, fails: []int{429}, engine: true, serve: (*Server).runEvents},
+		{on: "GET /v1/runs/{rid}/events", media: streamMedia, also: http.StatusNoContent, fails: []int{429}, engine: true, serve: (*Server).runEvents},
 	}
 }
 
