@@ -180,6 +180,27 @@ func (s stalled) Write([]byte) (int, error) {
 	return 0, errors.New("the client has gone")
 }
 
+// deadlines counts how often a handler sets the deadline of its writes.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	set int
+}
+
+func (d *deadlines) SetWriteDeadline(time.Time) error { d.set++; return nil }
+
+// A list that comes in parts has a deadline for each, and not one for all.
+func TestEachPartOfAListHasItsTime(t *testing.T) {
+	g := newBench(t)
+	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	r := httptest.NewRequest("GET", "/v1/list?first=1", nil)
+	r.Host = "localhost"
+	r.Header.Set("Authorization", "Bearer "+g.token)
+	g.srv.Handler().ServeHTTP(w, r)
+	if parts := strings.Count(w.Body.String(), "\n"); parts < 2 || w.set < parts {
+		t.Errorf("got %d parts and %d deadlines, want at least 2, and a deadline for each\n%s", parts, w.set, w.Body)
+	}
+}
+
 // Slow downloads stop no reading.
 func TestExportsAreNoReadings(t *testing.T) {
 	g := newBench(t, func(o *testOptions) { o.MaxReadings = 1 })

@@ -136,7 +136,7 @@ func (s *Server) tasks(a *asked) (any, error) {
 
 // list writes rows as they are read, one api.ListPart a line.
 func (s *Server) list(w http.ResponseWriter, a *asked) *api.Problem {
-	lines := json.NewEncoder(w)
+	lines := json.NewEncoder(&relayed{w, http.NewResponseController(w), s.opt.WriteTimeout}) // a cold list takes minutes
 	begun := false
 	for part, err := range s.service.Stream(a.Context(), a.number["first"]) {
 		if err != nil {
