@@ -107,6 +107,7 @@ func TestSettingsOverTheAPI(t *testing.T) {
 		{"GET", "/v1/models?provider=anthropic", "", false, 200, `"provider":"anthropic"`},
 		{"GET", "/v1/modes", "", false, 200, `"slug":"code"`},
 		{"POST", "/v1/sources", `{"path":"relative"}`, false, 422, "absolute"},
+		{"DELETE", "/v1/sources", "", false, 422, "name the folder"},
 		{"DELETE", "/v1/sources?path=/none", "", false, 404, "does not name it"},
 		{"DELETE", "/v1/providers/anthropic/key", "", true, 403, "not_from_here"},
 		{"DELETE", "/v1/providers/anthropic/key", "", false, 200, `"set":false`},

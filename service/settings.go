@@ -408,8 +408,8 @@ func (s *Service) AddSource(ctx context.Context, n api.NewSource) (out api.Added
 
 // RemoveSource removes a folder from the sources that Roost reads tasks from.
 func (s *Service) RemoveSource(ctx context.Context, path string) error {
-	if err := notHere(ctx, "A source is removed", "roost sources remove DIR"); err != nil {
-		return err
+	if err := notHere(ctx, "A source is removed", "roost sources remove DIR"); err != nil || path == "" {
+		return cmp.Or(err, error(api.Invalid(api.Wrong{Parameter: "path", Detail: "name the folder"})))
 	}
 	return s.changing(func(p config.Place) error { return p.RemoveSource(ctx, p.Abs(path)) })
 }
