@@ -122,13 +122,14 @@ func openBundle(name, path string) (*bundle, error) {
 	return b, nil
 }
 
-// window is how far back in bytes a compressed content refers. It bounds the memory of a decoder.
+// window is how far back in bytes a compressed content refers. It bounds the memory of an encoder and a decoder.
 const window = 4 << 20
+
+var encoding = []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(window)}
 
 // encoder serves all callers: EncodeAll may be called from several goroutines.
 var encoder = sync.OnceValue(func() *zstd.Encoder {
-	// Only wrong options are errors.
-	enc, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(window))
+	enc, _ := zstd.NewWriter(nil, encoding...) // only wrong options are errors
 	return enc
 })
 
@@ -243,11 +244,16 @@ func (w *bundleWriter) setManifest(k Key) {
 // add writes one content.
 func (w *bundleWriter) add(k Key, data []byte, manifest bool) error {
 	start := w.at()
-	w.buf = encoder().EncodeAll(data, w.buf)
-	if len(w.buf) >= flushSize {
-		if err := w.flush(); err != nil {
-			return errors.Join(err, w.cutBack(start))
-		}
+	var err error
+	if len(data) <= window {
+		_, err = w.Write(encoder().EncodeAll(data, nil))
+	} else { // in pieces: a large content takes memory once, not twice
+		enc, _ := zstd.NewWriter(w, encoding...)
+		_, err = enc.Write(data)
+		err = errors.Join(err, enc.Close())
+	}
+	if err != nil {
+		return errors.Join(err, w.cutBack(start))
 	}
 	w.note(row{key: k, offset: start, stored: w.at() - start, size: int64(len(data)), manifest: manifest})
 	return nil
