@@ -44,6 +44,7 @@ const (
 
 // Limits of a folder.
 const (
+	maxNames       = 100_000   // names that are read; the others are not even counted
 	maxEntries     = 1000      // entries that are listed
 	maxFolderFiles = 256 << 10 // bytes of its files that are shown
 )
@@ -109,11 +110,10 @@ func shownText(name string, s filetool.Shown) string {
 
 // folderBlock lists a folder and shows the files directly in it.
 func (g Disk) folderBlock(ctx context.Context, name string, p workspace.Path) Block {
-	entries, err := os.ReadDir(p.Real)
+	entries, err := g.Workspace.ReadDir(p.Real, maxNames)
 	if err != nil {
 		return failedBlock(name, err.Error())
 	}
-	entries = entries[:min(len(entries), 100_000)] // the rest is not even counted
 	var lines, texts, left []string
 	size, more := 0, 0
 	for _, e := range entries {
