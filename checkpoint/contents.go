@@ -124,15 +124,17 @@ func (c *Contents) read(ctx context.Context, v api.FileVersion, limit int64) ([]
 // markFile shows that a folder has contents in the new format; see gitstore.FormatMark.
 const markFile = "roost"
 
-// prepare gives the folder the new format before the first write, and carries over the store of an earlier version.
-// The error wraps ErrInUse while a process of an earlier version works with it.
-func (c *Contents) prepare(ctx context.Context) error {
+// prepare carries over the store of an earlier version. With write, it also gives a new folder the present format: before
+// the first write. The error wraps ErrInUse while a process of an earlier version works with the store.
+func (c *Contents) prepare(ctx context.Context, write bool) error {
 	if c.shared {
 		return nil
 	}
 	switch info, err := os.Stat(filepath.Join(c.dir, markFile)); {
 	case err == nil && info.IsDir():
 		return c.carryOver(ctx)
+	case !write:
+		return nil // the first write reports an error
 	case errors.Is(err, fs.ErrNotExist):
 		if err := os.MkdirAll(c.dir, 0o700); err != nil {
 			return err
@@ -145,7 +147,7 @@ func (c *Contents) prepare(ctx context.Context) error {
 
 // begin starts a batch.
 func (c *Contents) begin(ctx context.Context) (content.Batch, error) {
-	if err := c.prepare(ctx); err != nil {
+	if err := c.prepare(ctx, true); err != nil {
 		return nil, err
 	}
 	return c.store.Begin(ctx)
@@ -282,7 +284,7 @@ func (c *Contents) Owners(ctx context.Context) (map[string]time.Time, error) {
 
 // Share gives an owner the contents that a saved checkpoint of another one names; commit is the result of Save.
 func (c *Contents) Share(ctx context.Context, commit, from, owner string) error {
-	if err := c.prepare(ctx); err != nil {
+	if err := c.prepare(ctx, true); err != nil {
 		return err
 	}
 	h := content.Hash(commit)
@@ -299,14 +301,6 @@ func (c *Contents) Share(ctx context.Context, commit, from, owner string) error 
 		return nil // its contents are lost already
 	}
 	return err
-}
-
-// carryFirst carries the store of an earlier version over when there is one. Without one it creates nothing.
-func (c *Contents) carryFirst(ctx context.Context) error {
-	if info, err := os.Stat(filepath.Join(c.dir, markFile)); c.shared || err != nil || !info.IsDir() {
-		return nil //nolint:nilerr // prepare, before the first write, reports it
-	}
-	return c.carryOver(ctx)
 }
 
 // UsedByEarlier reports whether a process of an earlier version works with the contents now.

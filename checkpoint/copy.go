@@ -53,7 +53,7 @@ func copyOne(ctx context.Context, from, to Place, name string, wanted func(strin
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
-	if err := target.prepare(ctx); err != nil {
+	if err := target.prepare(ctx, true); err != nil {
 		return 0, fmt.Errorf("prepare the copy: %w", err)
 	}
 	for _, owner := range slices.Sorted(maps.Keys(owners)) {

@@ -279,26 +279,21 @@ func (k *Keeper) remember() {
 	_ = atomicfile.WriteDerived(filepath.Join(k.dir, cacheName), cacheName+"-*.tmp", data)
 }
 
-// Usage is the number and size of checkpoints' contents.
-type Usage struct {
-	Objects int
-	Bytes   int64
-}
-
-// Usage returns the contents that the checkpoints of one task reach. Contents that tasks share count for each of
-// them. For a task whose checkpoints are in the store of an earlier version, Bytes is the size of that store.
-func (k *Keeper) Usage(ctx context.Context, task string) (u Usage, err error) {
+// Usage returns the number and the size of the contents that the checkpoints of one task reach. Contents that tasks share
+// count for each of them. For a task whose checkpoints are in the store of an earlier version, it is the size of that
+// store.
+func (k *Keeper) Usage(ctx context.Context, task string) (objects int, bytes int64, err error) {
 	owner := OwnerOf(task)
-	u.Objects, u.Bytes, err = k.store.Reaches(ctx, owner)
+	objects, bytes, err = k.store.Reaches(ctx, owner)
 	if k.old == nil || !errors.Is(err, content.ErrMissing) {
-		return u, err
+		return objects, bytes, err
 	}
 	refs, bad := k.old.Refs()
 	if bad != nil || refs[owner] == "" {
-		return u, errors.Join(err, bad)
+		return objects, bytes, errors.Join(err, bad)
 	}
 	blobs, _, err := k.old.Reaches(ctx, refs[owner])
-	return Usage{Objects: len(blobs), Bytes: k.old.Size()}, err
+	return len(blobs), k.old.Size(), err
 }
 
 var errNoTask = errors.New("a task without an id has no checkpoints")

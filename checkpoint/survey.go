@@ -115,7 +115,7 @@ func (k *Keeper) withTurn(ctx context.Context, do func() error) error {
 		return ctx.Err()
 	}
 	defer func() { <-k.turn }()
-	if err := k.carryFirst(ctx); err != nil { // contents that a survey relies on may be in the store of an earlier version
+	if err := k.prepare(ctx, false); err != nil { // contents that a survey relies on may be in the store of an earlier version
 		return err
 	}
 	k.load()

@@ -396,8 +396,7 @@ func (svc *Service) List(ctx context.Context, given string) (api.Checkpoints, er
 		return out, nil //nolint:nilerr // this server lacks the folder, or the folder has no store; the journal holds the list
 	}
 	out.Store = f.keeper.Name()
-	usage, err := f.keeper.Usage(ctx, nameInStore(ref))
-	out.Objects, out.Bytes = usage.Objects, usage.Bytes
+	out.Objects, out.Bytes, err = f.keeper.Usage(ctx, nameInStore(ref))
 	if errors.Is(err, checkpoint.ErrUnkept) {
 		err = nil // its checkpoints were never kept here: it has no ref
 	}
