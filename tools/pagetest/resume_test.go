@@ -132,3 +132,28 @@ func TestContinueShowsWhatChanged(t *testing.T) {
 	}
 	tab.text("#messages", "second")
 }
+
+// A task that does not say which tool made it, in which mode and by which model: the page names what is to be chosen.
+func TestContinueAnUnknownToolsTask(t *testing.T) {
+	t.Parallel()
+	storage := t.TempDir()
+	dir := filepath.Join(storage, "tasks", "0199bbbb-0000-7000-8000-000000000002")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, rows := range map[string]string{"ui_messages.json": `[{"ts":1776100000000,"type":"say","say":"text","text":"paint"}]`,
+		"api_conversation_history.json": `[{"role":"user","content":"paint","ts":1776100000000}]`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(rows), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := newHouseIn(t, around{other: storage})
+	var list struct{ Items []struct{ ID, Source string } }
+	h.ask("GET", "/v1/tasks", nil, &list)
+	tab := h.loggedIn(phone, "/tasks/"+list.Items[0].Source+":"+list.Items[0].ID)
+	tab.live()
+	tab.text("[data-does=mode]", "Choose mode")
+	tab.text("[data-does=model]", "Choose model")
+	tab.press("#retry")
+	tab.text("dialog", "in the storage of another tool.")
+}

@@ -47,7 +47,7 @@ export async function decisions(task) {
     for (const n of plan.notes) told.add(n);
     const { of, does = 'Go on', sets, open } = fields(ask, plan);
     const d = await dialog('Continue the task?', [
-      place && el('p', { class: 'place' }, places[plan.place](plan.tool)),
+      place && el('p', { class: 'place' }, places[plan.place](plan.tool || 'another tool')),
       plan.notes.length > 0 && [el('p', {}, 'Different since the last run:'), el('ul', { class: 'some' }, plan.notes.map((n) => el('li', { dir: 'auto' }, n)))],
       ask && el('p', { class: 'notice', role: 'alert' }, ask.detail || ask.title), of,
       el('details', { open }, el('summary', {}, [plan.model || 'Model', plan.provider, plan.mode && 'mode ' + plan.mode].filter(Boolean).join(', ') + (plan.workspace ? ' · ' + plan.workspace : '')),

@@ -222,8 +222,8 @@ export class TaskPage {
   }
 
   shows(choice, value) {
-    choice.textContent = value ? value.split('/').at(-1) : 'Choose';
-    choice.setAttribute('aria-label', choice.title + ': ' + (value || 'none'));
+    choice.textContent = value ? value.split('/').at(-1) : 'Choose ' + choice.dataset.does;
+    choice.setAttribute('aria-label', choice.title + ': ' + (value || choice.textContent));
     choice.hidden = false;
   }
 
