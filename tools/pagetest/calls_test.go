@@ -1,6 +1,7 @@
 package pagetest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -173,6 +174,22 @@ func TestTitleAndBadgeCount(t *testing.T) {
 	first.press(`article[data-question] [data-key="1"]`)
 	for _, tab := range []*tab{first, later} {
 		tab.sees("none is left", `self.badge === 0 && !document.title.startsWith('(')`)
+	}
+	// A question goes with the end of its task that is taken back, or with the task, and comes again with them.
+	other := h.task(asksColour, "paint the shed", nil)
+	h.wait(other, "waiting")
+	h.kill() // a question whose run works is closed before
+	h.start()
+	for _, c := range []struct {
+		method, path, body string
+		count              int
+	}{{"POST", "/rewinds", `{"to": "#1"}`, 0}, {"POST", "/undo", "{}", 1}, {"DELETE", "", "", 0}, {"POST", "/undo", "{}", 1}} {
+		h.until(c.method+" "+c.path, func() bool { // the server takes the run over first
+			return run[bool](first, fmt.Sprintf(`fetch('/v1/tasks/%s%s', {method: '%s', headers: {'Content-Type': 'application/json'}, body: '%s' || null}).then(r => r.ok)`, other, c.path, c.method, c.body))
+		})
+		for _, tab := range []*tab{first, later} {
+			tab.sees(fmt.Sprintf("%d counted after %s %s", c.count, c.method, c.path), fmt.Sprintf(`self.badge === %d && document.title.startsWith('(') === %t`, c.count, c.count > 0))
+		}
 	}
 }
 

@@ -11,6 +11,9 @@ const calm = 300; // milliseconds: several events ask once
 // A page that is looked at tells first, and then keeps quiet: the person is there.
 const patience = { looked: 0, seen: 400, hidden: 800 };
 
+// takes fits what takes an open question away, or brings one back, without an answer.
+const takes = /^(history\.(rewound|undone)|task\.(deleted|changed)|run\.ended)$/;
+
 const kinds = { approval: 'It wants approval.', followup: 'It asks a question.', completion: 'It says that it is done.', mistake_limit: 'It has made many mistakes.',
   request_failed: 'A request to the model failed.', resume: 'It asks whether to go on.', limit: 'It has reached a limit.' };
 
@@ -30,7 +33,7 @@ export class Calls {
     for (const { type, data: d } of list) {
       if (type === 'question.opened') this.fresh.add(d.task_id + '.' + d.question);
       else if (type === 'question.closed') this.close(d.task_id + '.' + d.question);
-      else continue;
+      else if (!takes.test(type)) continue;
       this.timer ??= setTimeout(() => {
         this.timer = undefined;
         this.load().catch(quietly);

@@ -83,10 +83,10 @@ export class Hub {
     while (this.ring.length > kept) this.from = this.ring.shift().id;
   }
 
-  // send gives a page what it needs: the events of its task, what lists show of others, all questions, and where the
-  // stream is. A task's page also shows the states of subtasks.
+  // send gives a page what it needs: the events of its task, what lists show of others, all that brings or takes
+  // questions, and where the stream is. A task's page also shows the states of subtasks.
   send(page, events) {
-    const others = page.task ? /^(run|question)\./ : /(?<!\.delta)$/;
+    const others = page.task ? /^(run|question|history)\.|^task\.(deleted|changed)$/ : /(?<!\.delta)$/;
     const wanted = events.filter((e) => e.type.startsWith('stream.') || (page.task && e.data.task_id === page.task) || others.test(e.type));
     const at = events.findLast((e) => e.id)?.id;
     if (wanted.length || at) page.post({ events: wanted, at });
