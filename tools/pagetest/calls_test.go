@@ -187,6 +187,7 @@ func TestTitleAndBadgeCount(t *testing.T) {
 		h.until(c.method+" "+c.path, func() bool { // the server takes the run over first
 			return run[bool](first, fmt.Sprintf(`fetch('/v1/tasks/%s%s', {method: '%s', headers: {'Content-Type': 'application/json'}, body: '%s' || null}).then(r => r.ok)`, other, c.path, c.method, c.body))
 		})
+		first.sees("the list asks them", fmt.Sprintf(`document.querySelectorAll('#questions article:not(.closed)').length === %d`, c.count))
 		for _, tab := range []*tab{first, later} {
 			tab.sees(fmt.Sprintf("%d counted after %s %s", c.count, c.method, c.path), fmt.Sprintf(`self.badge === %d && document.title.startsWith('(') === %t`, c.count, c.count > 0))
 		}

@@ -12,7 +12,7 @@ const calm = 300; // milliseconds: several events ask once
 const patience = { looked: 0, seen: 400, hidden: 800 };
 
 // takes fits what takes an open question away, or brings one back, without an answer.
-const takes = /^(history\.(rewound|undone)|task\.(deleted|changed)|run\.ended)$/;
+export const takes = /^(history\.(rewound|undone)|task\.(deleted|changed)|run\.ended)$/;
 
 const kinds = { approval: 'It wants approval.', followup: 'It asks a question.', completion: 'It says that it is done.', mistake_limit: 'It has made many mistakes.',
   request_failed: 'A request to the model failed.', resume: 'It asks whether to go on.', limit: 'It has reached a limit.' };

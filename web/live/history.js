@@ -1,6 +1,7 @@
 // The list of tasks: the server renders it, also for a search as it is typed. What happens in tasks brings it up to date.
 
 import { getHTML } from './api.js';
+import { takes } from './calls.js';
 import { start } from './choose.js';
 import { pageOf } from './fragment.js';
 import { pin, remove, rename, repair, tag, undo } from './actions.js';
@@ -110,7 +111,7 @@ export class History {
   events(list) {
     if (list.some((e) => shows.test(e.type))) this.later(Math.max(calm, 4 * this.took), true);
     for (const { type, data: d } of list) if (type === 'question.closed') this.questions.closed({ ...d, id: d.task_id + '.' + d.question });
-    if (list.some((e) => e.type.startsWith('question.') || e.type === 'run.ended')) this.questions.load().catch(quietly);
+    if (list.some((e) => e.type.startsWith('question.') || takes.test(e.type))) this.questions.load().catch(quietly);
   }
 
   again() {
