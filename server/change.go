@@ -526,7 +526,9 @@ func editRoutes() []route {
 		{on: "POST /v1/tasks/{id}/forks", body: api.NewFork{}, answer: api.ForkResult{}, status: http.StatusCreated,
 			also: http.StatusOK, act: changes("id", (*service.Service).Fork)},
 		{on: "POST /v1/tasks/{id}/condense", body: api.NewCondense{}, answer: api.Condensed{}, fails: []int{502}, act: reads((*Server).condense)},
-		{on: "GET /v1/tasks/{id}/branches", answer: api.BranchTree{}, document: shows("id", (*service.Service).Branches)},
+		{on: "GET /v1/tasks/{id}/branches", answer: api.BranchTree{}, document: func(s *Server, a *asked) (any, error) {
+			return service.Read(a.Context(), s.service, a.id, func(t service.View) (any, error) { return t.Branches(), nil })
+		}},
 		{on: "GET /v1/tasks/{id}/compare", answer: api.Comparison{}, engine: true,
 			document: func(s *Server, a *asked) (any, error) { return s.service.Compare(a.Context(), a.id, a.text["with"]) }},
 		{on: "POST /v1/tasks/{id}/head", body: api.NewHead{}, answer: api.Head{}, act: changes("id", (*service.Service).Switch)},

@@ -46,17 +46,15 @@ func readRoutes() []route {
 		}},
 		{on: "GET /v1/undo", answer: api.Page[api.TaskActions]{}, document: (*Server).allActions},
 		{on: "GET /v1/tasks/{id}/lines", answer: api.Lines{},
-			document: windows(func(s *service.Service, a *asked, span service.Span) (any, error) {
+			document: windows(func(t service.View, a *asked, span service.Span) (any, error) {
 				o := service.LinesOptions{API: a.text["view"] == "api", Effective: a.text["view"] == "effective", Whole: a.flag["whole"]}
-				return s.Lines(a.Context(), a.id, o, span)
+				return t.Lines(a.Context(), o, span)
 			})},
 		{on: "GET /v1/tasks/{id}/alignment", answer: api.Alignment{},
-			document: windows(func(s *service.Service, a *asked, span service.Span) (any, error) {
-				return s.Alignment(a.Context(), a.id, span)
-			})},
+			document: windows(func(t service.View, _ *asked, span service.Span) (any, error) { return t.Alignment(span) })},
 		{on: "GET /v1/tasks/{id}/journal", answer: api.Commits{},
-			document: windows(func(s *service.Service, a *asked, span service.Span) (any, error) {
-				return s.Commits(a.Context(), a.id, span)
+			document: windows(func(t service.View, a *asked, span service.Span) (any, error) {
+				return t.Commits(a.Context(), span)
 			})},
 		{on: "GET /v1/tasks/{id}/context", answer: api.ContextUse{}, engine: true,
 			document: func(s *Server, a *asked) (any, error) {
@@ -263,19 +261,19 @@ func (s *Server) allActions(a *asked) (any, error) {
 }
 
 // windows makes the handler of a route that shows a part of a history or journal: show gets the part that was asked for.
-func windows(show func(*service.Service, *asked, service.Span) (any, error)) reading {
+func windows(show func(service.View, *asked, service.Span) (any, error)) reading {
 	return func(s *Server, a *asked) (any, error) {
 		span, err := a.span()
 		if err != nil {
 			return nil, err
 		}
-		return show(s.service, a, span)
+		return service.Read(a.Context(), s.service, a.id, func(t service.View) (any, error) { return show(t, a, span) })
 	}
 }
 
 // window shows a window of one of the two histories: the user's or the model's.
-func window(s *service.Service, a *asked, span service.Span) (any, error) {
-	w, err := s.Window(a.Context(), a.id, a.history(), span)
+func window(t service.View, a *asked, span service.Span) (any, error) {
+	w, err := t.Window(a.history(), span)
 	return windowBytes(w), err
 }
 
@@ -291,7 +289,9 @@ func (s *Server) fragments(w http.ResponseWriter, a *asked) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.service.Fragments(a.Context(), a.id, a.history(), span)
+	page, err := service.Read(a.Context(), s.service, a.id, func(t service.View) (api.Fragments, error) {
+		return t.Fragments(a.Context(), a.history(), span)
+	})
 	if err != nil {
 		return err
 	}

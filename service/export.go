@@ -112,11 +112,8 @@ func unread(i int, err error) string {
 }
 
 // Window returns a window of the messages of a history.
-func (s *Service) Window(ctx context.Context, id string, o LinesOptions, span Span) (api.Window, error) {
-	return read(ctx, s, id, func(v *store.View) (api.Window, error) { return windowOf(v, o, span) })
-}
-
-func windowOf(v *store.View, o LinesOptions, span Span) (w api.Window, err error) {
+func (t View) Window(o LinesOptions, span Span) (w api.Window, err error) {
+	v := t.view
 	p, err := partOf(v, o)
 	w = api.Window{Task: v.Ref.ID, History: string(p.history)}
 	if err != nil {
@@ -174,11 +171,8 @@ const linesBytes = 1 << 20
 type LinesOptions = export.LinesOptions
 
 // Lines are messages rendered for a terminal.
-func (s *Service) Lines(ctx context.Context, id string, o LinesOptions, span Span) (api.Lines, error) {
-	return read(ctx, s, id, func(v *store.View) (api.Lines, error) { return linesOf(ctx, v, o, span) })
-}
-
-func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span Span) (api.Lines, error) {
+func (t View) Lines(ctx context.Context, o LinesOptions, span Span) (api.Lines, error) {
+	v := t.view
 	out := api.Lines{Task: v.Ref.ID, Items: []api.ShownMessage{}, Notes: []string{}}
 	out.Questions = api.Each(v.State.Questions, func(q *task.Question) string { return q.Text })
 	p, err := partOf(v, o)
@@ -206,20 +200,19 @@ func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span Spa
 }
 
 // Commits returns a window of the commits of a task's journal.
-func (s *Service) Commits(ctx context.Context, id string, span Span) (api.Commits, error) {
-	return read(ctx, s, id, func(v *store.View) (api.Commits, error) {
-		all, err := report.CommitsOf(ctx, v)
-		if errors.Is(err, journal.ErrNotFound) {
-			return api.Commits{}, problem(http.StatusNotFound, "no_journal", "The task has no journal",
-				"no program that keeps a journal has changed the task", "roost show "+api.ShellWord(v.Ref.ID)+" --ui")
-		}
-		if err != nil {
-			return api.Commits{}, err
-		}
-		out := api.Commits{Task: v.Ref.ID, Part: api.Part{Total: len(all)}}
-		out.Items, out.Before, out.After = window(all, span)
-		return out, nil
-	})
+func (t View) Commits(ctx context.Context, span Span) (api.Commits, error) {
+	id := t.view.Ref.ID
+	all, err := report.CommitsOf(ctx, t.view)
+	if errors.Is(err, journal.ErrNotFound) {
+		return api.Commits{}, problem(http.StatusNotFound, "no_journal", "The task has no journal",
+			"no program that keeps a journal has changed the task", "roost show "+api.ShellWord(id)+" --ui")
+	}
+	if err != nil {
+		return api.Commits{}, err
+	}
+	out := api.Commits{Task: id, Part: api.Part{Total: len(all)}}
+	out.Items, out.Before, out.After = window(all, span)
+	return out, nil
 }
 
 // Export is tasks as a file, ready to be written.

@@ -160,11 +160,6 @@ func (s *Service) undo(ctx context.Context, c Call, id string, o actions.Options
 	return report.UndoneOf(action, now, files, o), nil
 }
 
-// Branches returns the branches of a task.
-func (s *Service) Branches(ctx context.Context, id string) (api.BranchTree, error) {
-	return read(ctx, s, id, func(v *store.View) (api.BranchTree, error) { return history.Branches(v), nil })
-}
-
 // Switch makes a branch the head of a task's histories. The previous head stays as a branch.
 func (s *Service) Switch(ctx context.Context, c Call, id string, n api.NewHead) (api.Head, error) {
 	if n.Branch == "" {

@@ -29,10 +29,20 @@ const (
 // promptsMost bounds the prompts that are listed.
 const promptsMost = 200
 
+// View is a task that was read, for everything that is shown of it.
+type View struct {
+	of   *Service
+	view *store.View
+}
+
+// Read reads a task for f, and returns what f makes of it.
+func Read[T any](ctx context.Context, s *Service, id string, f func(View) (T, error)) (doc T, err error) {
+	return read(ctx, s, id, func(v *store.View) (T, error) { return f(View{s, v}) })
+}
+
 // OpenTask is a task that was read once for everything that a page shows of it.
 type OpenTask struct {
-	of     *Service
-	view   *store.View
+	View
 	row    api.Summary
 	Copies []string // folders of copies of the task
 	Newest string   // the cursor of its newest event, from before it was read; "0" = none
@@ -48,7 +58,7 @@ func (s *Service) Open(ctx context.Context, id string) (*OpenTask, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &OpenTask{of: s, Copies: copies, Newest: "0"}
+	o := &OpenTask{View: View{of: s}, Copies: copies, Newest: "0"}
 	if known {
 		o.Newest = at.String()
 	}
@@ -67,21 +77,8 @@ func (t *OpenTask) Close() error { return t.view.Close() }
 // Document is Task.Document of the task.
 func (t *OpenTask) Document() api.Summary { return t.row }
 
-// Fragments is Service.Fragments of the task.
-func (t *OpenTask) Fragments(ctx context.Context, o LinesOptions, span Span) (api.Fragments, error) {
-	return t.of.fragmentsOf(ctx, t.view, o, span)
-}
-
-// Messages is Service.Messages of the task.
-func (t *OpenTask) Messages(span Span) (api.Window, error) {
-	return windowOf(t.view, LinesOptions{}, span)
-}
-
-// Alignment is Service.Alignment of the task.
-func (t *OpenTask) Alignment(span Span) (api.Alignment, error) { return alignmentOf(t.view, span) }
-
-// Branches is Service.Branches of the task.
-func (t *OpenTask) Branches() api.BranchTree { return history.Branches(t.view) }
+// Branches returns the branches of the task.
+func (t View) Branches() api.BranchTree { return history.Branches(t.view) }
 
 // FileStates is Service.KnownFiles of the task, in its own workspace and without the changes of each file: a page asks for
 // it often.
@@ -96,18 +93,12 @@ func (t *OpenTask) FileStates(ctx context.Context) (api.KnownFiles, error) {
 }
 
 // Todos returns the newest todo list of the task, if its newest messages hold one.
-func (t *OpenTask) Todos(ctx context.Context) []usage.Todo { return todosOf(ctx, t.view) }
-
-// Prompts is Service.Prompts of the task.
-func (t *OpenTask) Prompts(ctx context.Context) (api.Prompts, error) { return promptsOf(ctx, t.view) }
+func (t View) Todos(ctx context.Context) []usage.Todo { return todosOf(ctx, t.view) }
 
 // Fragments returns a window of a history as HTML. The options choose the history: the user's, the model's, or the
 // messages of the next request.
-func (s *Service) Fragments(ctx context.Context, id string, o LinesOptions, span Span) (api.Fragments, error) {
-	return read(ctx, s, id, func(v *store.View) (api.Fragments, error) { return s.fragmentsOf(ctx, v, o, span) })
-}
-
-func (s *Service) fragmentsOf(ctx context.Context, v *store.View, o LinesOptions, span Span) (api.Fragments, error) {
+func (t View) Fragments(ctx context.Context, o LinesOptions, span Span) (api.Fragments, error) {
+	v := t.view
 	p, err := partOf(v, o)
 	out := api.Fragments{Task: v.Ref.ID, History: string(p.history), Items: []api.Fragment{}, Notes: []string{}}
 	if err != nil {
@@ -115,7 +106,7 @@ func (s *Service) fragmentsOf(ctx context.Context, v *store.View, o LinesOptions
 	}
 	out.Notes, out.StandIn, out.Total = append(out.Notes, p.notes...), p.why, p.size()
 	from, to, forward := span.bounds(out.Total)
-	zone := s.opt.Now().Location()
+	zone := t.of.opt.Now().Location()
 	name := url.PathEscape(v.Ref.Source + ":" + v.Ref.ID)
 	pictures := "/v1/tasks/" + name + "/messages/"
 	which := ""
@@ -202,13 +193,9 @@ func (p part) newDay(i int, ts int64, zone *time.Location) bool {
 
 // Alignment returns a window of the messages of the next request, each beside the messages of the conversation that
 // it comes from.
-func (s *Service) Alignment(ctx context.Context, id string, span Span) (api.Alignment, error) {
-	return read(ctx, s, id, func(v *store.View) (api.Alignment, error) { return alignmentOf(v, span) })
-}
-
-func alignmentOf(v *store.View, span Span) (api.Alignment, error) {
-	out := api.Alignment{Task: v.Ref.ID, Items: []api.AlignedMessage{}, Notes: []string{}}
-	all, err := report.Align(v)
+func (t View) Alignment(span Span) (api.Alignment, error) {
+	out := api.Alignment{Task: t.view.Ref.ID, Items: []api.AlignedMessage{}, Notes: []string{}}
+	all, err := report.Align(t.view)
 	if err != nil {
 		return out, err
 	}
@@ -219,12 +206,13 @@ func alignmentOf(v *store.View, span Span) (api.Alignment, error) {
 
 // Prompts lists the messages that a person wrote in a task, each cut to its beginning.
 func (s *Service) Prompts(ctx context.Context, id string) (api.Prompts, error) {
-	return read(ctx, s, id, func(v *store.View) (api.Prompts, error) { return promptsOf(ctx, v) })
+	return Read(ctx, s, id, func(t View) (api.Prompts, error) { return t.Prompts(ctx) })
 }
 
-func promptsOf(ctx context.Context, v *store.View) (api.Prompts, error) {
-	out := api.Prompts{Task: v.Ref.ID, Items: []api.Prompt{}}
-	numbers, texts, total := export.Prompts(ctx, v, promptsMost)
+// Prompts is Service.Prompts of the task.
+func (t View) Prompts(ctx context.Context) (api.Prompts, error) {
+	out := api.Prompts{Task: t.view.Ref.ID, Items: []api.Prompt{}}
+	numbers, texts, total := export.Prompts(ctx, t.view, promptsMost)
 	for i, text := range texts {
 		out.Items = append(out.Items, api.Prompt{Number: numbers[i], Text: strings.ToValidUTF8(text, "\ufffd")})
 	}

@@ -183,7 +183,7 @@ func (d *taskData) messages(a *asked, t *service.OpenTask, o service.LinesOption
 
 // rawRows adds the stored rows unchanged, with their kinds.
 func (d *taskData) rawRows(t *service.OpenTask, span service.Span) (before, after *int, err error) {
-	got, err := t.Messages(span)
+	got, err := t.Window(service.LinesOptions{}, span)
 	if err != nil {
 		return nil, nil, err
 	}
