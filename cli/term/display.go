@@ -85,7 +85,7 @@ type Display struct {
 	open  uint64 // the message whose text is on an unfinished line
 	kinds map[uint64]view.Item
 	shown map[uint64]int  // bytes of a message's text already written
-	saved map[uint64]int  // bytes of it that durable events have held
+	saved map[uint64]int  // bytes of it that durable events have held; only of messages whose beginning was seen
 	tools map[string]call // calls by the model's id
 	texts map[uint64]*prose
 	last  block // the block that was written last
@@ -161,15 +161,13 @@ func New(w io.Writer, o Options) *Display {
 // Below makes a display for a subtask on the same terminal: a bar marks its lines. The caller flushes one display before
 // it uses the other.
 func (d *Display) Below() *Display {
-	narrower := func(width int) int {
-		if width <= 0 {
-			return 0
-		}
-		return max(width-2, 20)
-	}
 	o := d.o
-	o.Width = narrower(o.Width)
-	o.Size = func() int { return narrower(d.o.Columns()) }
+	o.Width, o.Size = 0, func() int {
+		if width := d.o.Columns(); width > 0 {
+			return max(width-2, 20)
+		}
+		return 0
+	}
 	sub := New(d.w, o)
 	sub.line, sub.lead = d.line, d.lead+"│ "
 	return sub
@@ -306,8 +304,10 @@ func (d *Display) show(event string, f fields) {
 	case "message.changed":
 		d.changed(f)
 	case "message.text_saved":
-		d.grow(f.Message, d.saved[f.Message], f.Text)
-		d.saved[f.Message] += len(f.Text)
+		if at, whole := d.saved[f.Message]; whole { // else message.changed brings the text
+			d.grow(f.Message, at, f.Text)
+			d.saved[f.Message] += len(f.Text)
+		}
 	case "message.delta", "reasoning.delta":
 		d.begun(event, f)
 		if event == "message.delta" && f.Call == "" {
@@ -371,7 +371,7 @@ func (d *Display) added(f fields) {
 	}
 	n := f.Message
 	it := view.UI(f.Content, int(min(n, 1<<30)))
-	d.kinds[n] = it
+	d.kinds[n], d.saved[n] = it, 0
 	if strings.HasPrefix(it.Kind, "ask:") {
 		d.asked = firstLine(it.Title)
 	}

@@ -60,6 +60,11 @@ func TestDisplay(t *testing.T) {
 			`message.delta 0 {"message":5,"offset":6,"text":"you"}`,
 			`message.changed 3 {"message":5,"content":{"type":"say","say":"text","text":"Hello you"}}`,
 		}, "Hello you\n"},
+		{"text whose beginning was saved before", Options{Live: true}, []string{
+			`message.delta 0 {"message":5,"offset":10,"text":"three "}`,
+			`message.text_saved 2 {"message":5,"text":"three four"}`,
+			`message.changed 3 {"message":5,"content":{"type":"say","say":"text","text":"one two   three four five"}}`,
+		}, "one two   three four five\n"},
 		{"words that are in the log only at their end", Options{Live: true}, []string{
 			`reasoning.delta 0 {"message":4,"offset":0,"text":"hm"}`,
 			`message.delta 0 {"message":5,"offset":0,"text":"Hello "}`,

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,10 +172,7 @@ func (p *Prompter) screenful(q api.QuestionOpened) string {
 	if q.Command == "" {
 		return q.Text
 	}
-	width := 100
-	if p.d.o.Width > 0 {
-		width = max(p.d.o.Width-len("  "), 20)
-	}
+	width := max(cmp.Or(p.d.o.Columns(), 102)-len("  "), 20)
 	var out []string
 	room, left := screenLines, 0
 	for _, line := range strings.Split(q.Text, "\n") {
