@@ -35,6 +35,9 @@ func (m *Model) reload() tea.Cmd {
 	ctx, cancel := context.WithCancel(m.crew.Ctx)
 	m.load.next, m.load.stop = iter.Pull2(m.backend.Tasks(ctx))
 	m.load.cancel, m.load.again, m.load.err = cancel, false, nil
+	if !m.load.whole { // what an earlier reading found before it was broken off comes again
+		m.all = nil
+	}
 	return m.nextFound()
 }
 

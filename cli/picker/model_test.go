@@ -54,6 +54,21 @@ func TestTroubleIsShown(t *testing.T) {
 	})
 }
 
+// What a reading that was broken off has found is not listed twice.
+func TestReadingAgainBeforeTheEnd(t *testing.T) {
+	all := chores("paint", "tidy")
+	d := &counter{held: true, parts: append([]Found{{Of: 2, Read: 1, Tasks: all[:1]}}, whole(all)...)}
+	on(t, d, Options{}, func(s *stage) {
+		for range 3 {
+			s.step()
+			if len(s.m.rows) != 1 {
+				t.Errorf("%d rows, want 1", len(s.m.rows))
+			}
+			s.press("ctrl+r")
+		}
+	})
+}
+
 func TestReadingAgain(t *testing.T) {
 	d := &counter{parts: whole(chores("paint", "tidy")), held: true}
 	on(t, d, Options{}, func(s *stage) {

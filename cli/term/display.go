@@ -390,12 +390,11 @@ func (d *Display) added(f fields) {
 
 // changed shows the part of a text that the live stream missed.
 func (d *Display) changed(f fields) {
-	n := f.Message
-	it, known := d.kinds[n]
+	it, known := d.kinds[f.Message]
 	if len(f.Content) > 0 && known && (it.Kind == "say:text" || it.Kind == "say:reasoning") {
-		d.grow(n, 0, esjson.TextOf(f.Content, "text"))
+		d.grow(f.Message, 0, esjson.TextOf(f.Content, "text"))
 	}
-	d.finish(n)
+	d.finish(f.Message)
 }
 
 // grow writes the part of a message's text that is not written yet: text begins at offset in it. Live and durable
