@@ -438,7 +438,8 @@ func literal(parts []syntax.WordPart, quoted bool) (string, bool) {
 	for _, part := range parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
-			if !quoted && strings.ContainsAny(withoutRevisions(part.Value), "*?[{~^") {
+			alone := part.Value == "[" && len(parts) == 1 // the program of that name
+			if !quoted && !alone && strings.ContainsAny(withoutRevisions(part.Value), "*?[{~^") {
 				return "", false
 			}
 			b.WriteString(unescape(part.Value, quoted))

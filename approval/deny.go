@@ -80,9 +80,20 @@ func scanDeniedAs(variant syntax.LangVariant, line string, denies []pattern, dep
 			if n.Name != nil {
 				note("the name of a coproc may be a command")
 			}
+		case *syntax.Assign:
+			if n.Name != nil && n.Name.Value == "PS4" || evaluates(n) {
+				note("a shell may run what the value of a variable names")
+			}
+		case *syntax.TestClause, *syntax.LetClause:
+			if evaluates(n) {
+				note(subscriptRuns)
+			}
 		case *syntax.CallExpr:
 			if len(n.Args) == 0 && len(n.Assigns) == 0 {
 				return true
+			}
+			if len(n.Args) > 0 && listed("evaluators", baseName(n.Args[0].Lit())) && evaluates(n) {
+				note(subscriptRuns)
 			}
 			c, ws, env := line[n.Pos().Offset():n.End().Offset()], words(n.Args), assignments(n.Assigns)
 			if len(n.Args) > 0 {
@@ -113,6 +124,32 @@ func scanDeniedAs(variant syntax.LangVariant, line string, denies []pattern, dep
 		return true
 	})
 	return out
+}
+
+const subscriptRuns = "a shell may run what is in the brackets of a word"
+
+// subscript matches the index of a variable with a substitution, and evaluates reports whether a quoted one is in n: test,
+// printf -v, arithmetic and others evaluate it.
+var subscript = lazyregexp.New("\\[[^]]*(\\$\\(|`)")
+
+func evaluates(n syntax.Node) bool {
+	var b strings.Builder
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Lit:
+			b.WriteString(strings.ReplaceAll(n.Value, `\`, ""))
+		case *syntax.SglQuoted:
+			text, ok := literal([]syntax.WordPart{n}, false)
+			if !ok {
+				text = "[$(" // nobody can tell
+			}
+			b.WriteString(text)
+		case *syntax.CmdSubst, *syntax.ProcSubst: // the scan sees what is in them
+			return false
+		}
+		return true
+	})
+	return subscript().MatchString(b.String())
 }
 
 // inputText returns why a program may read commands from text of the line, or a shell may take words of a statement for

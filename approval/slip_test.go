@@ -15,6 +15,9 @@ func TestDenyAsksWhatItCannotSee(t *testing.T) {
 		"sed -n 'w f' a", "alias p='git push'; p", "psql << E\n\\! git push\nE", "mystery << E\ngit push\nE", "mystery <<< 'git push'", "{ cat; sh; } << E\nx\nE", "PAGER='git push' git log", "LD_PRELOAD=./x ls", "PATH=. ls",
 		"git rebase -x 'make' main", "git rebase -qx make main", "git grep -nO./x y", "git clone -qu ./x y", "git bisect run make", "git submodule foreach ls", "find . -exec ls {} +", "fd -x ls", "go test -exec ./x .", "docker run x ls",
 		"npm exec x", "npx x", "uv run pytest", "timeout 5 ls", "nice ls", "command ls", "parallel ls", "ssh h ls", "ls\rrm x", "ls\r rm x", "ls # all \\\nrm x", "# \\\nrm x\nls", "if ls; then # a \\\nrm x; fi", "ls | # \\\nrm x", "$\\\n'\\x72m' x", "ls &> f r''m x", "ls &>> f A=1 /bin/rm x", "A=1 &> f rm x", "coproc rm x |& cat", "jobs -x rm x", "hash -p /bin/rm a; a x", "mapfile -c 1 -C 'rm x' < f", "run0 rm x", "debconf rm x", "prove -e rm x", "nerdctl run a rm x", "oc exec a -- rm x", "git config alias.p push", "split --filter=x f", "tar -I x -xf a", "sort --compress=x f", "bash -s x", "python3 /dev/stdin", "deno eval x",
+		"test -v 'a[$(rm x)]'", "[ -v 'a[$(rm x)]' ]", "[[ -v 'a[$(rm x)]' ]]", "[[ 'a[$(rm x)]' -eq 1 ]]", "unset 'a[$(rm x)]'", "printf -v 'a[$(rm x)]' x",
+		"let 'a[$(rm x)]'", "declare -i 'a=b[$(rm x)]'", "A='b[$(rm x)]'; echo $((A))", `test -v a\[\$\(rm x\)\]`, "test -v 'a['\"\\$\"'(rm x)]'", "test -v $'a[\\x24(rm x)]'",
+		"read 'a[`rm x`]' < f", "PS4='$(rm x)'; set -x; ls",
 		"bash +x -c 'ls'", "bash -m -c ls", "bash -O extglob -c ls", "bash -o errexit -c ls", "bash -euo pipefail -c ls", "zsh -fc ls", "fish -d all -c ls", "python3 -X dev -c x", "python3 -uW ignore -c x", "python3 -Wignore -c x", "python3 -W $A x", "python3 -i x.py",
 		"python3 -m timeit x", "python3 -mtimeit x", "python3 -u -m pdb", "python3 -m $A", "perl -E 'exec \"git\",\"push\"'", "php -B x -f y", "php -d a=b -r x", "ts-node -O {} -e x", "pwsh -w x -c x", "bun -e x", "bun --eval=x", "node -r x y", "ruby -W -e x",
 		"python3.12 -c x", "/usr/bin/node20 -e x", "perl5.36 -e x", "Rscript -e x", "R -e x", "cmd.exe /c ls", "cmake -E env ls", "just --command ls", "rails runner x", "crystal eval x", "scp -S ./x a b", "scp -o ProxyCommand=x a b", "svn --diff-cmd ./x diff", "wget -e use_askpass=x y",
@@ -29,6 +32,7 @@ func TestDenyAsksWhatItCannotSee(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
+		"test -v a", "[ -f a ] && ls", `printf '%s\n' "[$(date)]"`, "echo '[$(x)]'", `[ "$(ls)" = "[a]" ]`, "A='x[1]'; ls", "printf '[%s]' $A", "unset 'a[1]'",
 		"./script.sh", "sh script.sh", "bash -x script.sh a", "python3 x.py --verbose", "python3 -m pytest -q", "node x.js", "make push", "make -j4", "make -f other.mk", "npm run build", "npm test -- --watch", "go test ./...", "go build -o bin/x .",
 		"cargo test", "mvn -q test", "git pull", "git commit -m 'a message'", "git -C d status", "git log -c", "git show HEAD~1", "git diff HEAD^ -- a", "git branch -D x", "cat << E > f\nrm x\nE", "tee f << E\nx\nE", "sed -i s/a/b/g f", "sed -n 1,5p f", "sed -i -e 's|a|b|' f", "sed '/x/d' f", `sed -n '/a\/b/,/\.$/p' f`, "sed -n '/^[a-z]*$/p' f",
 		"find . -name x -delete", "tar -xzf a.tgz", "rsync -a a b", "set -e; ls", "export A=1; ls", "A=1 make", "CGO_ENABLED=0 go build", "command -v git", "hash -r", "prove -r t", "mapfile -t a < f", "source venv/bin/activate", ". ./env", "docker ps -a", "for i in a b; do echo $i; done", "curl -s https://x", "ls | grep x > f", "make test &> f", "&> f make test",
