@@ -13,7 +13,6 @@ import (
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/workspace/shell"
 )
 
 // KnownProvider refuses a name unless a provider that takes a key has it. what is the command without the name, for the
@@ -165,7 +164,7 @@ func (p Place) RemoveSource(ctx context.Context, dir string) error {
 				"the setting sources does not name it; to leave out a source that Roost finds, name the others",
 				"roost config set sources DIR,...")
 			f.Suggestions = api.Some(named, func(word string) (string, bool) {
-				return "roost sources remove " + shell.Word(word), word != "auto" && word != "none"
+				return "roost sources remove " + api.ShellWord(word), word != "auto" && word != "none"
 			})
 			return f
 		}
@@ -206,7 +205,7 @@ func (p Place) AddServer(ctx context.Context, s mcp.Server, n api.NewMCPServer) 
 		case errors.Is(err, mcp.ErrDefined):
 			return &Error{
 				Taken, "already_there", what, s.File + " has a server of this name",
-				"roost mcp add --force " + shell.Word(n.Name) + " ...", nil,
+				"roost mcp add --force " + api.ShellWord(n.Name) + " ...", nil,
 			}
 		case err != nil:
 			return broken(what, err.Error(), "roost mcp list")
@@ -232,12 +231,12 @@ func undefine(s mcp.Server, workspace string, others []mcp.Server) error {
 	what := "remove the MCP server " + s.Name
 	switch err := mcp.Undefine(s); {
 	case errors.Is(err, mcp.ErrUndefined):
-		f := missing("not_found", what, s.File+" has no server of this name", "roost mcp list -C "+shell.Word(workspace))
+		f := missing("not_found", what, s.File+" has no server of this name", "roost mcp list -C "+api.ShellWord(workspace))
 		for _, o := range others {
 			if o.Name == s.Name && o.Scope == mcp.Workspace && s.Scope != mcp.Workspace {
-				f.Why, f.Try = "it is in "+o.File, "roost mcp remove --project "+shell.Word(s.Name)
+				f.Why, f.Try = "it is in "+o.File, "roost mcp remove --project "+api.ShellWord(s.Name)
 			} else if o.Name == s.Name && o.Scope == mcp.Editor {
-				f.Why, f.Try = "it is in "+o.File+", which an editor owns", "roost mcp deny "+shell.Word(s.Name)
+				f.Why, f.Try = "it is in "+o.File+", which an editor owns", "roost mcp deny "+api.ShellWord(s.Name)
 			}
 		}
 		return f

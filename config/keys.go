@@ -16,9 +16,9 @@ import (
 
 	"github.com/zalando/go-keyring"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
-	"github.com/roost-dev/roost/workspace/shell"
 )
 
 // SecretFile is the file in which `auth set` stores keys: it is not the settings file, because people show and share
@@ -54,7 +54,7 @@ func (p Place) Secrets() (*Secrets, error) {
 		return &Secrets{path, &File{}}, nil
 	}
 	if err != nil {
-		return nil, refuse(err.Error(), "make it a file that is readable for you alone: chmod 600 "+shell.Word(path))
+		return nil, refuse(err.Error(), "make it a file that is readable for you alone: chmod 600 "+api.ShellWord(path))
 	}
 	defer f.Close()
 	info, err := f.Stat() // of the opened file: the path may name another one by now
@@ -62,7 +62,7 @@ func (p Place) Secrets() (*Secrets, error) {
 		return nil, refuse(err.Error(), "look at the file")
 	}
 	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o077 != 0 {
-		return nil, refuse(fmt.Sprintf("others than you may open it (mode %04o), so it is not used", mode), "chmod 600 "+shell.Word(path))
+		return nil, refuse(fmt.Sprintf("others than you may open it (mode %04o), so it is not used", mode), "chmod 600 "+api.ShellWord(path))
 	}
 	data, err := io.ReadAll(f)
 	if err != nil {
@@ -224,7 +224,7 @@ func (p Place) ringRemove(ctx context.Context, s *Secrets, name, of string) erro
 	_, err := InTime(ctx, func() (bool, error) { return true, keyring.Delete(KeyringService, s.entry(name)) })
 	if err != nil && !errors.Is(err, keyring.ErrNotFound) {
 		return keyringFailed("forget the key for "+of+" in the system's keyring", err.Error(),
-			"remove "+shell.Word(s.entry(name))+" of "+KeyringService+" with your system's own program; roost auth set "+of+
+			"remove "+api.ShellWord(s.entry(name))+" of "+KeyringService+" with your system's own program; roost auth set "+of+
 				" keeps another key in a file")
 	}
 	return s.rewrite(s.File.Without(KeyringMark(name)))

@@ -21,7 +21,6 @@ import (
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/internal/inputfile"
-	"github.com/roost-dev/roost/workspace/shell"
 )
 
 // Kind classifies errors about settings.
@@ -296,7 +295,7 @@ func (p Place) with(f *File, k Key, values []string) ([]byte, error) {
 	}
 	if (name == "root" || name == "cache") && !filepath.IsAbs(v.Text) { // it would be another folder wherever roost is called
 		set := "roost config set " + name + " "
-		return nil, misused(set+v.Text, "the folder is not absolute", set+shell.Word(p.Abs(v.Text)))
+		return nil, misused(set+v.Text, "the folder is not absolute", set+api.ShellWord(p.Abs(v.Text)))
 	}
 	return f.With(name, v), nil
 }

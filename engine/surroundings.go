@@ -105,7 +105,7 @@ func (r *Run) equip(p setup.Environment, t *store.Task) {
 			r.found = append(r.found, fmt.Sprintf("%s: the MCP server %s is left out: %s", s.File, s.Name, s.Problem))
 		case s.State == mcp.NotAllowed && s.Scope == mcp.Workspace:
 			r.found = append(r.found, fmt.Sprintf("the MCP server %s of this workspace is not used: you have not allowed "+
-				"what it runs (%s); roost mcp allow %s", s.Name, s.Line(), shell.Word(s.Name)))
+				"what it runs (%s); roost mcp allow %s", s.Name, s.Line(), api.ShellWord(s.Name)))
 		}
 	}
 	if usable == 0 {

@@ -243,7 +243,7 @@ func (s *session) describe(h *Hub, err error) string {
 		text = strings.ReplaceAll(text, s.url, Address(s.url))
 	}
 	if errors.Is(err, errLogin) || strings.Contains(text, errLogin.Error()) { // the library does not always wrap it
-		text += "; roost mcp login " + shell.Word(s.login.server.Name) + " starts one"
+		text += "; roost mcp login " + api.ShellWord(s.login.server.Name) + " starts one"
 	}
 	text = s.login.hide(text)
 	if s.child != nil {

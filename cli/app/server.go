@@ -350,7 +350,7 @@ func NextPage(cmd *cobra.Command, cursor string) string {
 	line := []string{cmd.CommandPath()}
 	words, dashed := make([]string, 0, 1), false
 	for _, arg := range cmd.Flags().Args() {
-		words = append(words, failure.ShellWord(arg))
+		words = append(words, api.ShellWord(arg))
 		dashed = dashed || strings.HasPrefix(arg, "-")
 	}
 	if !dashed {
@@ -360,14 +360,14 @@ func NextPage(cmd *cobra.Command, cursor string) string {
 		switch {
 		case f.Name == "cursor":
 		case f.NoOptDefVal == "":
-			line = append(line, "--"+f.Name, failure.ShellWord(f.Value.String()))
+			line = append(line, "--"+f.Name, api.ShellWord(f.Value.String()))
 		case f.Value.String() == f.NoOptDefVal:
 			line = append(line, "--"+f.Name)
 		default:
-			line = append(line, "--"+f.Name+"="+failure.ShellWord(f.Value.String()))
+			line = append(line, "--"+f.Name+"="+api.ShellWord(f.Value.String()))
 		}
 	})
-	line = append(line, "--cursor", failure.ShellWord(cursor))
+	line = append(line, "--cursor", api.ShellWord(cursor))
 	if dashed { // without "--" these words would be read as flags
 		line = append(append(line, "--"), words...)
 	}

@@ -66,10 +66,10 @@ func (a *commands) printCheckpoints(l api.Checkpoints) {
 	}
 	a.Painted(lines)
 	if l.Damaged != "" {
-		a.Warn(fmt.Sprintf("the contents in %s are damaged: %s; roost doctor %s names what is lost", l.Store, l.Damaged, failure.ShellWord(l.ID)))
+		a.Warn(fmt.Sprintf("the contents in %s are damaged: %s; roost doctor %s names what is lost", l.Store, l.Damaged, api.ShellWord(l.ID)))
 	}
 	a.Say("%s of %s, %s; what restoring one would do: roost checkpoint restore %s C --dry-run",
-		api.Plural(len(l.Checkpoints), "checkpoint"), api.Plural(tracked, "file"), api.SizeText(l.Bytes), failure.ShellWord(l.ID))
+		api.Plural(len(l.Checkpoints), "checkpoint"), api.Plural(tracked, "file"), api.SizeText(l.Bytes), api.ShellWord(l.ID))
 }
 
 // titleText returns the title of a checkpoint without the words that a restore puts before the files: the reason
@@ -201,7 +201,7 @@ func (a *commands) restore(ctx context.Context, id, to string, o api.NewRestore,
 		return agreed(ctx, a, c, restoring{
 			path: checkpointPath(id, to, "restore"),
 			what: "restore files of task " + id,
-			try:  "roost checkpoint restore " + failure.ShellWord(id),
+			try:  "roost checkpoint restore " + api.ShellWord(id),
 			ask:  !o.DryRun && !yes,
 			body: func(dry bool, plan string) any {
 				b := o
@@ -225,7 +225,7 @@ func shownHunk(ctx context.Context, c *client.Client, id, to, path string, numbe
 	}
 	return nil, failure.NotFound("hunk_not_found", "restore a hunk of "+display.OneLine(path),
 		fmt.Sprintf("the difference between %s and now has no hunk %d of that file", d.From, number),
-		fmt.Sprintf("roost checkpoint diff %s %s now --path %s", failure.ShellWord(id), d.From, failure.ShellWord(path))).OfTask(id)
+		fmt.Sprintf("roost checkpoint diff %s %s now --path %s", api.ShellWord(id), d.From, api.ShellWord(path))).OfTask(id)
 }
 
 // agree shows the user what a restore would do, and asks. Only a yes counts as consent.
@@ -243,7 +243,7 @@ func (a *commands) agree(ctx context.Context, what string, r api.RestoreResult, 
 func (a *commands) tellRestore(r api.RestoreResult) {
 	a.printRestored(r)
 	if !r.DryRun && r.Outcome == "done" {
-		a.Say("  back: roost undo %s", failure.ShellWord(r.ID))
+		a.Say("  back: roost undo %s", api.ShellWord(r.ID))
 	}
 }
 
@@ -316,7 +316,7 @@ func restoreFailure(r api.RestoreResult) error {
 	}
 	return failure.New(failure.ExitDamaged, "content_lost", "restore all files of task "+r.ID,
 		namesText(r.Lost)+": the content at that time was not kept, so that the file stays as it is",
-		"roost checkpoint diff "+failure.ShellWord(r.ID)+" "+r.To.Name()).OfTask(r.ID)
+		"roost checkpoint diff "+api.ShellWord(r.ID)+" "+r.To.Name()).OfTask(r.ID)
 }
 
 // namesText names a few files.

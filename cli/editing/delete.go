@@ -92,7 +92,7 @@ func (a *commands) deleted(ctx context.Context, c *client.Client, t api.DeletedT
 	if title := display.Cut(display.OneLine(t.Title), 60); title != "" {
 		line += "  " + title
 	}
-	if err := a.Println(line + "\n  get it back: roost trash restore " + failure.ShellWord(t.Name)); err != nil {
+	if err := a.Println(line + "\n  get it back: roost trash restore " + api.ShellWord(t.Name)); err != nil {
 		return err
 	}
 	if t.Hidden {
@@ -255,7 +255,7 @@ func (a *commands) purge(cmd *cobra.Command, names []string, yes bool) error {
 func (a *commands) consent(cmd *cobra.Command, chosen []api.DeletedTask) error {
 	what := fmt.Sprintf("remove %s for good", api.Plural(len(chosen), "task"))
 	if !a.Interactive() {
-		given := cmp.Or(strings.Join(api.Each(cmd.Flags().Args(), failure.ShellWord), " "), "--all")
+		given := cmp.Or(strings.Join(api.Each(cmd.Flags().Args(), api.ShellWord), " "), "--all")
 		return failure.New(failure.ExitInput, "input_needed", what,
 			"this cannot be undone, and there is no terminal to ask on", "roost trash purge "+given+" --yes")
 	}
@@ -284,7 +284,7 @@ func (a *commands) trashed(cmd *cobra.Command, c *client.Client, names []string)
 		case errors.As(err, &p) && p.Code == "ambiguous_id":
 			f := failure.Usage("find "+name+" in the trash", p.Detail, "")
 			for _, s := range p.Suggestions {
-				f.Suggestions = append(f.Suggestions, cmd.CommandPath()+" "+failure.ShellWord(s))
+				f.Suggestions = append(f.Suggestions, cmd.CommandPath()+" "+api.ShellWord(s))
 			}
 			f.Try = f.Suggestions[0]
 			return nil, f
@@ -292,7 +292,7 @@ func (a *commands) trashed(cmd *cobra.Command, c *client.Client, names []string)
 			f := failure.NotFound("task_not_found", "find "+name+" in the trash",
 				"no deleted task has that name", "roost trash list")
 			if t, err := c.Task(ctx, name); err == nil {
-				f.Why, f.Try = "it is not deleted: it is task "+t.ID+" of "+t.Source, "roost show "+failure.ShellWord(t.Source+":"+t.ID)
+				f.Why, f.Try = "it is not deleted: it is task "+t.ID+" of "+t.Source, "roost show "+api.ShellWord(t.Source+":"+t.ID)
 			}
 			return nil, f
 		case err != nil:

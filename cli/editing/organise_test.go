@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/roost-dev/roost/cli/failure"
 )
 
 // -TAG takes a tag away; what is a flag everywhere else stays one.
@@ -25,19 +23,6 @@ func TestRemovals(t *testing.T) {
 	} {
 		if got := removals(strings.Fields(given)); !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("%q: %q, want %q", given, got, want)
-		}
-	}
-}
-
-// What is printed for getting a task back can be pasted into a shell.
-func TestShellWord(t *testing.T) {
-	t.Parallel()
-	for word, want := range map[string]string{
-		"0199-abc": "0199-abc", "/home/me/a_b.md": "/home/me/a_b.md", "/a b": "'/a b'", "id~2": "id~2", "roo-1a:0199": "roo-1a:0199",
-		"roo-1a:a b": "'roo-1a:a b'", "$(x)": "'$(x)'", "it's": `'it'\''s'`, "": "''", "~": "'~'", "-f": "'-f'", "a;b": "'a;b'", "a\nb": "'a\nb'",
-	} {
-		if got := failure.ShellWord(word); got != want {
-			t.Errorf("%q: %s, want %s", word, got, want)
 		}
 	}
 }

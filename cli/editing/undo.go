@@ -99,9 +99,9 @@ func (a *commands) printUndo(did string, action api.Action, task api.TaskActions
 	switch {
 	case dry:
 	case redo:
-		a.Say("  back: roost undo %s", failure.ShellWord(task.Name))
+		a.Say("  back: roost undo %s", api.ShellWord(task.Name))
 	default:
-		a.Say("  again: roost redo %s", failure.ShellWord(task.Name))
+		a.Say("  again: roost redo %s", api.ShellWord(task.Name))
 	}
 }
 
@@ -279,7 +279,7 @@ func (a *commands) rewind(ctx context.Context, id string, body api.NewRewind, ye
 		return agreed(ctx, a, c, restoring{
 			path: app.PathOf(id, "rewinds"),
 			what: "rewind task " + id,
-			try:  "roost rewind " + failure.ShellWord(id) + " --files",
+			try:  "roost rewind " + api.ShellWord(id) + " --files",
 			ask:  !body.DryRun && !yes,
 			body: func(dry bool, plan string) any {
 				b := body
@@ -323,7 +323,7 @@ func (a *commands) printRewind(r api.RewindResult) {
 	}
 	if r.Unmatched > 0 {
 		a.Say("  %s could not be matched to rows: look with roost show %s --api", api.Plural(r.Unmatched, "message"),
-			failure.ShellWord(r.ID))
+			api.ShellWord(r.ID))
 	}
 	if r.Spent.TokensIn+r.Spent.TokensOut > 0 {
 		a.Say("  what it cost stays counted: %s in, %s out, %s", view.Count(r.Spent.TokensIn), view.Count(r.Spent.TokensOut),
@@ -333,9 +333,9 @@ func (a *commands) printRewind(r api.RewindResult) {
 		return
 	}
 	if r.Kind == "edit" {
-		a.Say("  go on with the new words: roost resume %s", failure.ShellWord(r.ID))
+		a.Say("  go on with the new words: roost resume %s", api.ShellWord(r.ID))
 	}
-	a.Say("  back: roost undo %s", failure.ShellWord(r.ID))
+	a.Say("  back: roost undo %s", api.ShellWord(r.ID))
 }
 
 func (a *commands) condenseCommand() *cobra.Command {
@@ -401,7 +401,7 @@ func (a *commands) printCondensed(out api.Condensed) {
 		text += "\n" + display.Safe(out.Summary)
 	}
 	a.Println(text)
-	a.Say("  back: roost undo %s", failure.ShellWord(out.Task))
+	a.Say("  back: roost undo %s", api.ShellWord(out.Task))
 }
 
 func (a *commands) forkCommand() *cobra.Command {
@@ -442,6 +442,6 @@ func (a *commands) tellFork(f api.ForkResult) {
 	}
 	a.Println(line)
 	if !f.DryRun {
-		a.Say("  go on with it: roost resume %s", failure.ShellWord(f.ID))
+		a.Say("  go on with it: roost resume %s", api.ShellWord(f.ID))
 	}
 }

@@ -47,10 +47,10 @@ func TestAFullDiskIsNamedWithItsFolder(t *testing.T) {
 		status          int
 		retryable       bool
 	}{
-		{at(filepath.Join(dir, "x.md"), syscall.ENOSPC), "disk_full", "df -h '" + dir + "'", "make room", 507, true},
-		{at(filepath.Join(dir, "x.md"), syscall.EDQUOT), "disk_full", "df -h '" + dir + "'", "make room", 507, true},
-		{at(filepath.Join(dir, "x.md"), syscall.EROFS), "read_only", "df -h '" + dir + "'", "another place", 0, false},
-		{at("/dev/shm/tasks/x.md", syscall.ENOSPC), "disk_full", "df -h '/dev/shm/tasks'", "make room", 507, true},
+		{at(filepath.Join(dir, "x.md"), syscall.ENOSPC), "disk_full", "df -h " + dir, "make room", 507, true},
+		{at(filepath.Join(dir, "x.md"), syscall.EDQUOT), "disk_full", "df -h " + dir, "make room", 507, true},
+		{at(filepath.Join(dir, "x.md"), syscall.EROFS), "read_only", "df -h " + dir, "another place", 0, false},
+		{at("/dev/shm/tasks/x.md", syscall.ENOSPC), "disk_full", "df -h /dev/shm/tasks", "make room", 507, true},
 		{at("/dev/stdout", syscall.ENOSPC), "disk_full", "df -h ", "make room", 507, true},
 		{at("ui_messages.json", syscall.ENOSPC), "disk_full", "df -h ", "make room", 507, true},
 	} {

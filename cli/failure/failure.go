@@ -27,7 +27,6 @@ import (
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/workspace/shell"
 )
 
 // Failure is the output of a command that fails: three lines, or a problem object with --json.
@@ -155,9 +154,6 @@ func Arguments(low, high int, try string) cobra.PositionalArgs {
 	}
 }
 
-// ShellWord quotes a word for a shell.
-func ShellWord(word string) string { return shell.Word(word) }
-
 // closestFlag returns the flag that a mistyped name most likely means, "" when none is near.
 func closestFlag(cmd *cobra.Command, name string) string {
 	best, least := "", 3
@@ -268,7 +264,7 @@ func failureOfProblem(p *client.Problem) *Failure {
 		f.Try = "roost root trust  # if the root is yours; or " + resume + " on a terminal, which asks"
 	case "other_model":
 		f.What = "continue task " + p.Task
-		f.Try = resume + " --model " + ShellWord(p.Model) + "  # or another model or --provider that has it"
+		f.Try = resume + " --model " + api.ShellWord(p.Model) + "  # or another model or --provider that has it"
 	case "unknown_profile":
 		f.What, f.Why = "use the profile of task "+p.Task, f.Why+"; the editor's settings hold it"
 		f.Try = "the same command with --profile NAME or --provider NAME; or " + f.Try
@@ -364,9 +360,9 @@ func (f *Failure) place(err error) {
 	}
 	dir := filepath.Dir(at.Path)
 	if _, err := os.Lstat(at.Path); err == nil {
-		f.What, f.Try = "open "+at.Path, "ls -ld "+ShellWord(at.Path)+"  # what it is, and who may read it"
+		f.What, f.Try = "open "+at.Path, "ls -ld "+api.ShellWord(at.Path)+"  # what it is, and who may read it"
 	} else if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && errors.Is(at, fs.ErrNotExist) {
-		f.What, f.Try = "use the folder "+dir, "mkdir -p "+ShellWord(dir)
+		f.What, f.Try = "use the folder "+dir, "mkdir -p "+api.ShellWord(dir)
 	}
 }
 
@@ -526,7 +522,7 @@ func (f *Failure) Advise(cmd *cobra.Command, args []string) {
 	if to, ok := taskAdvice[f.Code]; ok {
 		f.Try = to[0]
 		if f.Task != "" {
-			f.Try += " " + ShellWord(f.Task)
+			f.Try += " " + api.ShellWord(f.Task)
 		}
 		if to[1] != "" {
 			f.Try += " " + to[1]
@@ -553,7 +549,7 @@ func retry(cmd *cobra.Command, args []string, task string) string {
 		task = args[0]
 	}
 	if task != "" && path != "roost run" && path != "roost continue" {
-		path += " " + ShellWord(task)
+		path += " " + api.ShellWord(task)
 	}
 	if cmd.Name() == "show" {
 		path += " --context"
@@ -609,7 +605,7 @@ func (f *Failure) disk(err error) bool {
 	}
 	f.Try = "df -h"
 	if at, is := errors.AsType[*fs.PathError](err); is && filepath.IsAbs(at.Path) && filepath.Dir(at.Path) != "/dev" {
-		f.Try += " " + ShellWord(filepath.Dir(at.Path))
+		f.Try += " " + api.ShellWord(filepath.Dir(at.Path))
 	}
 	f.Try += "  # " + todo
 	return true

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/llm"
 )
@@ -40,7 +41,7 @@ func providerAdvice(task string, err error) (try, why string) {
 		return "", ""
 	}
 	said := strings.ToLower(p.Message)
-	resume := "roost resume " + ShellWord(task)
+	resume := "roost resume " + api.ShellWord(task)
 	for _, a := range causeAdvice {
 		if errors.Is(p, a.cause) {
 			return resume + a.try, ""

@@ -79,7 +79,7 @@ func (a *commands) attach(ctx context.Context, c *client.Client, id string, ask 
 	case "queued", "running", "waiting":
 	default:
 		a.Say("nothing works on task %s now: its newest run is %s; go on with it: roost resume %s", r.Task, outcomeOf(r).State,
-			failure.ShellWord(r.Task))
+			api.ShellWord(r.Task))
 		return nil
 	}
 	return a.watchOn(ctx, c, fromStart(r, ask, false))
@@ -90,7 +90,7 @@ func (a *commands) cancelCommand() *cobra.Command {
 		r := client.Request{Method: http.MethodPost, Path: app.PathOf(args[0], "cancel")}
 		return app.Exchange(ctx, a.App, c, r, func(r api.Run) {
 			a.Println(display.OneLine(r.Task + "  " + r.State))
-			a.Say("  go on with it: roost resume %s", failure.ShellWord(r.Task))
+			a.Say("  go on with it: roost resume %s", api.ShellWord(r.Task))
 		})
 	}))
 }
@@ -210,11 +210,11 @@ func (a *commands) waitFailure(ctx context.Context, stop *app.Stopper, id string
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return failure.New(failure.ExitTimeout, "timeout", "wait for task "+id,
-			"it did not end within the given time", "roost attach "+failure.ShellWord(id)).OfTask(id)
+			"it did not end within the given time", "roost attach "+api.ShellWord(id)).OfTask(id)
 	case stop.Exit() != 0:
 		return failure.New(stop.Exit(), "cancelled", "wait for task "+id,
 			"waiting was interrupted; the task still runs in its own process",
-			"roost wait "+failure.ShellWord(id)).OfTask(id)
+			"roost wait "+api.ShellWord(id)).OfTask(id)
 	}
 	return err
 }
@@ -286,7 +286,7 @@ func (a *commands) answer(ctx context.Context, c *client.Client, e *engine.Engin
 	}
 	r := client.Request{Method: http.MethodPost, Path: "/v1/questions/" + url.PathEscape(q.ID) + "/answer", Body: answer}
 	return give(ctx, a, c, e, q.Task, r, func(done api.Answered) {
-		a.Say("task %s continues with it; follow it: roost attach %s", done.Task, failure.ShellWord(done.Task))
+		a.Say("task %s continues with it; follow it: roost attach %s", done.Task, api.ShellWord(done.Task))
 	})
 }
 
@@ -295,7 +295,7 @@ func consent(q api.Question) bool { return display.Choices(q.QuestionOpened) != 
 
 // answering describes how to answer a question on a command line.
 func answering(q api.Question) string {
-	line := "roost answer " + failure.ShellWord(q.ID)
+	line := "roost answer " + api.ShellWord(q.ID)
 	switch {
 	case consent(q):
 		return line + " --yes  # or --no, with words for the model"
@@ -331,7 +331,7 @@ func (a *commands) askedOf(ctx context.Context, c *client.Client, r api.Run) (te
 	if q, err := c.Question(ctx, r.Question); err == nil {
 		return q.Text, answering(q)
 	}
-	return "the run asks a question", "roost questions " + failure.ShellWord(r.Task)
+	return "the run asks a question", "roost questions " + api.ShellWord(r.Task)
 }
 
 // consents maps words to the plain yes or no that they mean.
@@ -392,7 +392,7 @@ func (a *commands) questionOf(ctx context.Context, c *client.Client, id string) 
 		"it has "+strconv.Itoa(len(open))+" open questions: name the one that is meant", "").OfTask(id)
 	f.Status = http.StatusConflict
 	for _, q := range open {
-		f.Suggestions = append(f.Suggestions, "roost answer "+failure.ShellWord(q.ID)+"  # "+display.Cut(display.OneLine(q.Text), 60))
+		f.Suggestions = append(f.Suggestions, "roost answer "+api.ShellWord(q.ID)+"  # "+display.Cut(display.OneLine(q.Text), 60))
 	}
 	f.Try = f.Suggestions[0]
 	return api.Question{}, f
@@ -442,6 +442,6 @@ func (a *commands) send(ctx context.Context, c *client.Client, e *engine.Engine,
 			"started":  "started a run of",
 		}[sent.Delivered]
 		a.Println(cmp.Or(how, display.OneLine(sent.Delivered)) + " " + display.OneLine(sent.Task))
-		a.Say("  follow it: roost attach %s", failure.ShellWord(sent.Task))
+		a.Say("  follow it: roost attach %s", api.ShellWord(sent.Task))
 	})
 }

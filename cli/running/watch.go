@@ -233,7 +233,7 @@ func silentOwner(what, id, owner string) *failure.Failure {
 	return &failure.Failure{
 		Exit: failure.ExitBusy, Code: "task_locked", Status: http.StatusConflict, Task: id, Retryable: true, What: what,
 		Why: owner + " works on the task and does not answer: it may be stopped",
-		Try: "roost attach " + failure.ShellWord(id) + "  # when that process continues; or end it, and then: roost resume " + failure.ShellWord(id),
+		Try: "roost attach " + api.ShellWord(id) + "  # when that process continues; or end it, and then: roost resume " + api.ShellWord(id),
 	}
 }
 
@@ -586,7 +586,7 @@ func newestRun(ctx context.Context, c *client.Client, id string) (api.Run, error
 	}
 	if len(runs.Items) == 0 {
 		return api.Run{}, failure.NotFound("run_not_found", "find a run of task "+id,
-			"roost never ran it", "roost resume "+failure.ShellWord(id)).OfTask(id)
+			"roost never ran it", "roost resume "+api.ShellWord(id)).OfTask(id)
 	}
 	return runs.Items[0], nil
 }

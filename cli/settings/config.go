@@ -106,8 +106,8 @@ func (a *commands) authCommand() *cobra.Command {
 			return err
 		}
 		if ring && profile != "" {
-			return failure.Usage("roost auth set --profile "+failure.ShellWord(profile)+" --keyring",
-				"only keys of providers are kept in the keyring", "roost auth set --profile "+failure.ShellWord(profile))
+			return failure.Usage("roost auth set --profile "+api.ShellWord(profile)+" --keyring",
+				"only keys of providers are kept in the keyring", "roost auth set --profile "+api.ShellWord(profile))
 		}
 		return a.authSet(cmd, name, of, ring, force)
 	})
@@ -134,7 +134,7 @@ func (a *commands) account(verb, profile string, args []string) (name, of string
 	what := "roost auth " + verb
 	switch {
 	case profile != "" && len(args) > 0:
-		return "", "", failure.Usage(what, "name either a provider or a profile", what+" --profile "+failure.ShellWord(profile))
+		return "", "", failure.Usage(what, "name either a provider or a profile", what+" --profile "+api.ShellWord(profile))
 	case profile != "":
 		if !config.ValidProfile(profile) {
 			return "", "", failure.Usage(what+" --profile "+profile, "a profile's name has only letters, digits, - and _", "roost config list")

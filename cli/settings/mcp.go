@@ -63,7 +63,7 @@ func named(servers []mcp.Server, root, verb, name string) (mcp.Server, error) {
 	i := slices.IndexFunc(servers, func(s mcp.Server) bool { return s.Name == name })
 	if i < 0 {
 		return mcp.Server{}, failure.NotFound("not_found", verb+" the MCP server "+name, "no file that counts for "+root+" names it",
-			"roost mcp list -C "+failure.ShellWord(root))
+			"roost mcp list -C "+api.ShellWord(root))
 	}
 	return servers[i], nil
 }
@@ -196,7 +196,7 @@ func (a *commands) mcpList(cmd *cobra.Command, dir string, check bool) error {
 	err = a.Grid(rows)
 	for _, i := range items {
 		if i.State == "not_allowed" {
-			a.Say("%s is not used until you agree: roost mcp allow %s -C %s", i.Name, failure.ShellWord(i.Name), failure.ShellWord(root))
+			a.Say("%s is not used until you agree: roost mcp allow %s -C %s", i.Name, api.ShellWord(i.Name), api.ShellWord(root))
 		}
 	}
 	return err

@@ -118,7 +118,7 @@ func (a *commands) mcpAdded(root string, s mcp.Server) error {
 		return a.PrintJSON(config.Server(now))
 	}
 	err = a.Println("added: " + display.OneLine(s.Name) + " in " + display.OneLine(s.File))
-	at := failure.ShellWord(now.Name) + " -C " + failure.ShellWord(root)
+	at := api.ShellWord(now.Name) + " -C " + api.ShellWord(root)
 	switch {
 	case now.File != s.File:
 		a.Say("in %s another definition of this name counts: that of %s", root, now.File)
@@ -130,7 +130,7 @@ func (a *commands) mcpAdded(root string, s mcp.Server) error {
 		a.Say("tasks use it from their next run on; to see what it offers: roost mcp list --check")
 	}
 	if now.Kind != mcp.Stdio && now.File == s.File {
-		a.Say("if it wants a log-in: roost mcp login %s", failure.ShellWord(now.Name))
+		a.Say("if it wants a log-in: roost mcp login %s", api.ShellWord(now.Name))
 	}
 	return err
 }
@@ -167,7 +167,7 @@ func (a *commands) mcpLogin(ctx context.Context, dir, name string) error {
 	what := "log in to the MCP server " + name
 	if s.State != mcp.Allowed {
 		f := failure.New(failure.ExitDenied, "not_allowed", what, fmt.Sprintf("it is %s; %s defines it", s.State, s.File),
-			"roost mcp allow "+failure.ShellWord(name)+" -C "+failure.ShellWord(root))
+			"roost mcp allow "+api.ShellWord(name)+" -C "+api.ShellWord(root))
 		if s.State == mcp.Invalid {
 			f.Why, f.Try = s.Problem, "mend it in "+s.File
 		}
@@ -181,12 +181,12 @@ func (a *commands) mcpLogin(ctx context.Context, dir, name string) error {
 	switch {
 	case err != nil && stop.Exit() != 0:
 		return failure.New(stop.Exit(), "cancelled", what, "it was stopped; nothing was kept",
-			"roost mcp login "+failure.ShellWord(name))
+			"roost mcp login "+api.ShellWord(name))
 	case errors.Is(err, mcp.ErrNoLogin):
 		a.Say("%s answers without a log-in", display.OneLine(name))
 		return nil
 	case err != nil:
-		return failure.Config(what, err.Error(), "roost mcp list --check -C "+failure.ShellWord(root))
+		return failure.Config(what, err.Error(), "roost mcp list --check -C "+api.ShellWord(root))
 	}
 	return a.Outcome(map[string]any{"name": name, "server": s.Line(), "logged_in": true},
 		"logged in: "+display.OneLine(name)+" ("+display.OneLine(s.Line())+")")
@@ -228,7 +228,7 @@ func (a *commands) mcpLogout(ctx context.Context, dir, name string) error {
 	}
 	switch err := logins.Forget(ctx, s); {
 	case errors.Is(err, fs.ErrNotExist):
-		return failure.NotFound("not_set", "log out of the MCP server "+name, "you are not logged in to it", "roost mcp list -C "+failure.ShellWord(root))
+		return failure.NotFound("not_set", "log out of the MCP server "+name, "you are not logged in to it", "roost mcp list -C "+api.ShellWord(root))
 	case err != nil:
 		return failure.Config("log out of the MCP server "+name, err.Error(), "roost mcp list")
 	}

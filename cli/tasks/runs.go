@@ -138,7 +138,7 @@ func (a *commands) question(q api.Question) {
 			line(view.DiffStyle(text), "  "+text)
 		}
 	} else if q.Diff != "" {
-		line(view.Dim, "  it comes with a diff: roost questions -v "+failure.ShellWord(q.Task))
+		line(view.Dim, "  it comes with a diff: roost questions -v "+api.ShellWord(q.Task))
 	}
 }
 

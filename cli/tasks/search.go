@@ -198,7 +198,7 @@ func openHit(h api.Hit, names map[string]string, text string) string {
 	if h.History == api.API {
 		line += " --api"
 	}
-	return line + fmt.Sprintf(" --at %d --find %s", h.Number, failure.ShellWord(text))
+	return line + fmt.Sprintf(" --at %d --find %s", h.Number, api.ShellWord(text))
 }
 
 // sumOfHits describes how many hits a search found and how many were printed.

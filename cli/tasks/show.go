@@ -346,7 +346,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 	if alone {
 		a.warnOfDamage(t)
 	}
-	q, again := url.Values{}, "roost show "+failure.ShellWord(id)
+	q, again := url.Values{}, "roost show "+api.ShellWord(id)
 	for name, chosen := range map[string]bool{"api": f.api, "effective": f.effective} {
 		if chosen {
 			q.Set("view", name)
@@ -372,7 +372,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 			total = w.Total
 			if f.at > total {
 				return 0, nil, failure.NotFound("message_not_found", fmt.Sprintf("show message #%d of task %s", f.at, t.ID),
-					fmt.Sprintf("this history has %s", api.Plural(total, "message")), "roost show "+failure.ShellWord(t.ID))
+					fmt.Sprintf("this history has %s", api.Plural(total, "message")), "roost show "+api.ShellWord(t.ID))
 			}
 			if from, _ := window(total, f); from > 0 && a.OutTTY {
 				line := fmt.Sprintf("↑ %s above: %s --all, or --before %d", countOf(from, "message"), again, from+1)
@@ -581,7 +581,7 @@ func staleFailure(id string, items []api.KnownFile) error {
 	}
 	return &failure.Failure{Exit: failure.ExitDamaged, Code: "stale_files", Task: id,
 		What: fmt.Sprintf("%d of %d files are not as the model of task %s knows them", len(stale), len(items), id),
-		Why:  names, Try: "roost resume " + failure.ShellWord(id)}
+		Why:  names, Try: "roost resume " + api.ShellWord(id)}
 }
 
 // howKnown maps sources to names for people.

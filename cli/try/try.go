@@ -105,7 +105,7 @@ func newTrial(a *app.App, keep bool) (*trial, error) {
 
 func (t *trial) clean() error {
 	if t.keep {
-		t.a.Say("kept: %s  (delete it with: rm -r %s)", t.dir, failure.ShellWord(t.dir))
+		t.a.Say("kept: %s  (delete it with: rm -r %s)", t.dir, api.ShellWord(t.dir))
 		return nil
 	}
 	return api.Failed(os.RemoveAll(t.dir), "clear the scratch folder")
@@ -200,7 +200,7 @@ func (t *trial) next(id string) {
 		t.fact("install Roost (this one goes away with `go run`): go install github.com/roost-dev/roost/cmd/roost@latest")
 	}
 	if t.keep {
-		t.fact("read this task: roost --root " + failure.ShellWord(t.root) + " show " + id)
+		t.fact("read this task: roost --root " + api.ShellWord(t.root) + " show " + id)
 	}
 	if !slices.ContainsFunc(setup.Providers(), func(p string) bool { return t.a.Place().KeyVariable(p) != "" }) {
 		t.fact("store the key of a model, if you have not yet: roost auth set anthropic")
