@@ -60,10 +60,6 @@ const OwnSource = "roost"
 // Statuses are those that a task can have.
 var Statuses = []string{"queued", "running", "waiting", "delegated", "restoring", "interrupted", "completed", "failed", "cancelled", "idle"}
 
-// MaxTitle bounds a title in bytes, because every row of a list holds one: a user gives no longer title, and of a
-// longer first message the beginning is the title.
-const MaxTitle = 4096
-
 // Summary is a task as lists and APIs show it. Its JSON is the contract's.
 type Summary struct {
 	ID            string        `json:"id"`

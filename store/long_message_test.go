@@ -7,15 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/infer"
 )
 
-// First words of megabytes are not read for a title, which gives their size; what else
-// gives the title counts first. All other messages are there, and the long one is, too. Of
-// kilobytes the beginning is the title.
+// First words of megabytes are not read for a title, which says how many they are; what else
+// tells the title counts first. All other messages are there, and the long one is, too.
 func TestFirstWordsOfMegabytes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes megabytes, and has one goroutine")
@@ -28,7 +26,6 @@ func TestFirstWordsOfMegabytes(t *testing.T) {
 		"alone":       {array(long, uiRow(2, "later")), "", "later"},
 		"only":        {array(long), "", "(a first message of 8 MB)"},
 		"to-the-side": {array(long), `[{"role":"user","content":"<task>said</task>","ts":1}]`, "said"},
-		"kilobytes":   {array(uiRow(1, strings.Repeat("é", api.MaxTitle))), "", strings.Repeat("é", api.MaxTitle/2-2) + "…"},
 		"both":        {"", `[{"role":"user","content":"` + words + `","ts":1}]`, "(a first message of 8 MB)"},
 	} {
 		dir := filepath.Join(root, "tasks", id)

@@ -130,7 +130,6 @@ func summarise(v *View) api.Summary {
 	for _, text := range []*string{&sum.Title, &sum.Workspace, &sum.Mode, &sum.Provider, &sum.Model} {
 		*text = strings.ToValidUTF8(*text, "\ufffd")
 	}
-	sum.Title = api.Shorten(sum.Title, api.MaxTitle) // a first message may have megabytes
 	return sum.Filled()
 }
 

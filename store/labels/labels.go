@@ -144,11 +144,12 @@ func (l Change) event(title string, named bool, tags []string, pinned bool) *tas
 	return &e
 }
 
-// maxTag bounds a tag in bytes: every line of a list shows it. maxTags bounds the tags of one change, which an archive
-// may bring.
+// maxTitle and maxTag bound labels, in bytes: every line of a list shows them. maxTags bounds the tags of one change,
+// which an archive may bring.
 const (
-	maxTag  = 64
-	maxTags = 1000
+	maxTitle = 4096
+	maxTag   = 64
+	maxTags  = 1000
 )
 
 func (l Change) validate() error {
@@ -158,8 +159,8 @@ func (l Change) validate() error {
 			return fmt.Errorf("the change sets and removes the title: %w", ErrInvalid)
 		case strings.TrimSpace(*l.Title) == "":
 			return fmt.Errorf("the title is empty: %w", ErrInvalid)
-		case len(*l.Title) > api.MaxTitle || !utf8.ValidString(*l.Title):
-			return fmt.Errorf("the title must be text of at most %d bytes: %w", api.MaxTitle, ErrInvalid)
+		case len(*l.Title) > maxTitle || !utf8.ValidString(*l.Title):
+			return fmt.Errorf("the title must be text of at most %d bytes: %w", maxTitle, ErrInvalid)
 		}
 	}
 	if n := len(l.Add) + len(l.Remove); n > maxTags {
