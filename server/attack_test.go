@@ -224,7 +224,7 @@ func TestExportsAreNoReadings(t *testing.T) {
 // A caller whose clients do not read their answers stops nobody else's readings.
 func TestSlowReadersOfOneCaller(t *testing.T) {
 	s := newSharedBench(t)
-	slow := stalled{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	writes, ends := make(chan struct{}), make(chan struct{})
 	const clients = 20
 	ended := make(chan struct{}, clients)
 	for range clients {
@@ -232,19 +232,19 @@ func TestSlowReadersOfOneCaller(t *testing.T) {
 			r := httptest.NewRequest("GET", "/v1/tasks", nil)
 			r.Host = "localhost"
 			r.Header.Set("Authorization", strings.TrimPrefix(s.bob, "Authorization: "))
-			s.srv.Handler().ServeHTTP(slow, r)
+			s.srv.Handler().ServeHTTP(stalled{httptest.NewRecorder(), writes, ends}, r)
 			ended <- struct{}{}
 		}()
 	}
 	for range 6 { // all that one caller may have of eight
-		<-slow.writes
+		<-writes
 	}
 	time.Sleep(50 * time.Millisecond)
 	s.did(http.StatusOK, nil, "GET", "/v1/tasks", "", s.ann)
-	close(slow.ends)
+	close(ends)
 	for done := 0; done < clients; {
 		select {
-		case <-slow.writes:
+		case <-writes:
 		case <-ended:
 			done++
 		}
