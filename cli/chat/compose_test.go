@@ -74,6 +74,7 @@ func TestAnEditorThatFailsChangesNothing(t *testing.T) {
 	for line, why := range map[string]string{
 		`echo other > "$1"; exit 1`:                  "exit status 1",
 		`rm "$1"`:                                    "the editor removed the file",
+		`rm "$1"; mkfifo "$1"`:                       "the editor removed the file",
 		`head -c 5000000 /dev/zero > "$1"`:           "longer than 4 MB",
 		`rm -r "$(dirname "$1")"`:                    "the editor removed the file",
 		`kill -9 $$`:                                 "signal: killed",

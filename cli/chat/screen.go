@@ -18,6 +18,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -121,7 +122,7 @@ func (c *composer) write() (err error) {
 	if err := cmd.Run(); err != nil {
 		return err
 	}
-	f, err := os.Open(name)
+	f, err := inputfile.Open(name)
 	if err != nil {
 		return errors.New("the editor removed the file; type the message again")
 	}
