@@ -60,7 +60,7 @@ func commands() (all []command) {
 				c.kind = Kind(mark)
 			}
 		}
-		if c.do == nil {
+		if c.alone = c.do != nil && c.args == ""; c.do == nil {
 			c.do = forwards(parts[4])
 		}
 		all = append(all, c)
@@ -109,6 +109,9 @@ func (s *Session) do(ctx context.Context, text string) (words bool, err error) {
 		if c.needs && st.Task == "" {
 			return words, errors.New("/" + name + " needs a task, and there is none yet: type a prompt, or /resume ID")
 		}
+		if c.alone && rest != "" { // they would be lost
+			return words, errors.New("/" + name + " takes no words after it")
+		}
 		if c.wants && rest == "" {
 			return words, usage("/" + name + " " + c.args)
 		}
@@ -151,6 +154,7 @@ type command struct {
 	name, args, about   string
 	also                []string // other names
 	needs, wants, words bool
+	alone               bool // it takes no words after its name
 	kind                Kind
 	do                  act
 }

@@ -109,6 +109,8 @@ func TestWordsThatCommandsWant(t *testing.T) {
 		"/answer x":     "no question is open",
 		"/abort":        "no run works on the task",
 		"/help rewin":   "there is no command /rewin",
+		"/new words":    "/new takes no words after it",
+		"/retry words":  "/retry takes no words after it",
 	} {
 		c.Line(line)
 		c.shows(want)
