@@ -137,6 +137,13 @@ func (a *App) Prompter() *display.Prompter {
 	return a.Asker
 }
 
+// Agree asks a question. Only y and yes agree.
+func (a *App) Agree(ctx context.Context, question string) (bool, error) {
+	answer, err := a.Prompter().Read(ctx, question+" (y, or anything else) > ")
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return err == nil && (answer == "y" || answer == "yes"), err
+}
+
 // Choose reads which of some numbered names the user chooses, by its number or the name itself; "" = none of them.
 func (a *App) Choose(ctx context.Context, prompt string, names []string) (string, error) {
 	for {

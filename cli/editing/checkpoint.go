@@ -231,8 +231,7 @@ func shownHunk(ctx context.Context, c *client.Client, id, to, path string, numbe
 // agree shows the user what a restore would do, and asks. Only a yes counts as consent.
 func (a *commands) agree(ctx context.Context, what string, r api.RestoreResult, try string) error {
 	fmt.Fprintln(a.Err, strings.Join(a.restoreLines(r, a.ErrStyle()), "\n"))
-	answer, err := a.Prompter().Read(ctx, fmt.Sprintf("put %s back? (y, or anything else) > ", api.Plural(len(r.Files), "file")))
-	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil || answer != "y" && answer != "yes" {
+	if agreed, _ := a.Agree(ctx, fmt.Sprintf("put %s back?", api.Plural(len(r.Files), "file"))); !agreed {
 		return failure.New(failure.ExitCancelled, "cancelled", what, "it was not confirmed; nothing was changed",
 			try+" --dry-run").OfTask(r.ID)
 	}

@@ -160,8 +160,8 @@ func (a *commands) keep(ctx context.Context, provider string) error {
 		return failure.New(code, "no_key", "set up a model", "no key was kept", "roost auth set "+provider)
 	}
 	a.Loaded = nil
-	line, err := a.Prompter().Read(ctx, "  send one short request now to try the key? it costs less than a cent (y, or anything else) > ")
-	if err != nil || strings.TrimSpace(line) != "y" {
+	agreed, err := a.Agree(ctx, "  send one short request now to try the key? it costs less than a cent")
+	if !agreed {
 		return err
 	}
 	return a.WithClient(ctx, func(c *client.Client, _ *engine.Engine) error {

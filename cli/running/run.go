@@ -203,7 +203,7 @@ func (a *commands) start(ctx context.Context, c *client.Client, req app.Request)
 			req.StandIn, err = a.askProfile(ctx, p)
 		case p.Code == "other_model" && p.Model != "" && req.Model == "":
 			a.Say("? %s", p.Detail)
-			err = a.confirm(ctx, p, "  go on with "+p.Model+"? (y, or anything else) > ")
+			err = a.confirm(ctx, p, "  go on with "+p.Model+"?")
 			req.Model = p.Model
 		case p.Code == "workspace_missing" && req.Task != "" && req.Workspace == "":
 			req.Workspace, err = a.askFolder(ctx, p)
@@ -288,7 +288,7 @@ func (a *commands) askTrust(ctx context.Context, held *client.Problem) error {
 	a.Say("%s", held.Detail)
 	a.Say("  Continuing ends all that is open in it, and uses your own settings. If the root is yours, stop and")
 	a.Say("  run: roost root trust")
-	return a.confirm(ctx, held, "  go on with it? (y, or anything else) > ")
+	return a.confirm(ctx, held, "  go on with it?")
 }
 
 // askFolder asks for the folder of a task whose folder is missing.
@@ -306,12 +306,12 @@ func (a *commands) askFolder(ctx context.Context, gone *client.Problem) (string,
 }
 
 // confirm returns refused unless the user answers y.
-func (a *commands) confirm(ctx context.Context, refused error, prompt string) error {
-	answer, err := a.Prompter().Read(ctx, prompt)
-	if err != nil {
+func (a *commands) confirm(ctx context.Context, refused error, question string) error {
+	agreed, err := a.Agree(ctx, question)
+	switch {
+	case err != nil:
 		return errors.Join(refused, err)
-	}
-	if strings.TrimSpace(answer) != "y" {
+	case !agreed:
 		return refused
 	}
 	return nil

@@ -191,8 +191,8 @@ func (a *commands) warnAll(notes []string) {
 // storeAnyway asks whether to store a doubtful key. It fails when the user declines, or when no user can be asked.
 func (a *commands) storeAnyway(ctx context.Context, of, doubt, page string) error {
 	if a.Interactive() {
-		answer, err := a.Prompter().Read(ctx, "this does not look right: "+doubt+". Store it anyway? (y, or anything else) > ")
-		if err != nil || strings.EqualFold(strings.TrimSpace(answer), "y") {
+		agreed, err := a.Agree(ctx, "this does not look right: "+doubt+". Store it anyway?")
+		if err != nil || agreed {
 			return err
 		}
 	}

@@ -207,11 +207,11 @@ func (a *commands) openLogin(ctx context.Context, name string, p mcp.LoginPage) 
 		fmt.Fprintln(a.Err, display.OneLine(line)) // also with -q: without the page there is no log-in
 	}
 	if a.Interactive() {
-		answer, err := a.Prompter().Read(ctx, "open it in your browser? (y, or anything else to open it yourself) > ")
+		agreed, err := a.Agree(ctx, "open it in your browser?")
 		if err != nil {
 			return err
 		}
-		if strings.EqualFold(strings.TrimSpace(answer), "y") {
+		if agreed {
 			if err := app.OpenBrowser(ctx, p.URL); err != nil {
 				a.Warn("no browser could be opened (" + err.Error() + "): open the page yourself")
 			}
