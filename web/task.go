@@ -142,10 +142,12 @@ func (w *Web) task(a *asked) (*page, error) {
 		before, after, err = d.aligned(a, t, span)
 	default:
 		before, after, err = d.messages(a, t, o, span)
-		if at, _ := strconv.Atoi(q.Get("at")); err == nil && at > d.Last && (after != nil || d.Last == 0) { // those before it fill the page
-			if d.Items, span.After = "", at; at > d.Total { // it was taken back: the newest ones
-				span.After = 0
-			}
+		at, _ := strconv.Atoi(q.Get("at"))
+		passed := d.Last == 0 && d.Total > 0 // the page would begin after the end, since messages were taken back
+
+		// The newest messages stand in for those that are gone, and those before at fill the page.
+		if err == nil && (passed || at > d.Last && after != nil) {
+			d.Items, span.After = "", map[bool]int{false: at}[passed]
 			before, after, err = d.messages(a, t, o, span)
 		}
 	}

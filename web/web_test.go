@@ -219,8 +219,10 @@ func TestPagesOfATask(t *testing.T) {
 	if li := one(page, "ui-100"); li == nil || !strings.Contains(text(li), "words 100") {
 		t.Error("got a page without message 100, want it there")
 	}
-	if page = g.page("/tasks/t1?at=900#ui-900"); one(page, "ui-203") == nil { // a link to what was taken back
-		t.Error("got a page without the newest message where the one that the address names is gone, want it there")
+	for _, address := range []string{"?at=900#ui-900", "?after=900"} { // links to what was taken back
+		if page = g.page("/tasks/t1" + address); one(page, "ui-203") == nil {
+			t.Errorf("%s: got a page without the newest message where the one that the address names is gone, want it there", address)
+		}
 	}
 }
 
