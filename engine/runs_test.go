@@ -254,6 +254,11 @@ func TestCancellingATaskStopsItsSubtask(t *testing.T) {
 		t.Errorf(`got %+v %v, want no error and len(below) = 1 and below[0].State = "interrupted" and below[0].Code = "parent"`,
 			below, err)
 	}
+	for _, id := range []string{ticket.Ref.ID, child} { // the engine forgets a run just after its end
+		if free, err := b.engine.WaitForRelease(t.Context(), id); err != nil || !free {
+			t.Errorf("task %s: got free = %v, %v, want true", id, free, err)
+		}
+	}
 	if len(b.engine.Runs()) != 0 {
 		t.Error("something still runs")
 	}
