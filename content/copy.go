@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // Copy gives an owner in the other store the manifest that it has in this one, with everything that the manifest
@@ -30,7 +32,7 @@ func Copy(ctx context.Context, from, to Store, owner string) (written int, err e
 	}
 	defer b.Discard()
 	c := copier{ctx: ctx, from: from, to: to, batch: b, there: map[Hash]bool{}}
-	if err := c.manifest(root); err != nil {
+	if err := c.manifests(root); err != nil {
 		return 0, err
 	}
 	if err := b.Close(); err != nil {
@@ -80,20 +82,35 @@ func (c *copier) has(h Hash) (bool, error) {
 	return found, err
 }
 
-// manifest copies a manifest, after the ones before it.
-func (c *copier) manifest(h Hash) error {
-	if there, err := c.has(h); there || err != nil {
-		return err
-	}
-	m, err := c.from.Manifest(c.ctx, h)
-	if err != nil {
-		return err
-	}
-	for _, parent := range m.Parents {
-		if err := c.manifest(parent); err != nil {
+// manifests copies a manifest, after the ones before it. A chain of manifests may be as long as its task.
+func (c *copier) manifests(root Hash) error {
+	for todo := []Hash{root}; len(todo) > 0; {
+		h := todo[len(todo)-1]
+		if there, err := c.has(h); there || err != nil {
+			if err != nil {
+				return err
+			}
+			todo = todo[:len(todo)-1]
+			continue
+		}
+		m, err := c.from.Manifest(c.ctx, h)
+		if err != nil {
 			return err
 		}
+		waits := len(todo)
+		todo = append(todo, api.Some(m.Parents, func(p Hash) (Hash, bool) { return p, !c.there[p] })...)
+		if len(todo) > waits {
+			continue
+		}
+		if err := c.manifest(h, m); err != nil {
+			return err
+		}
+		todo = todo[:len(todo)-1]
 	}
+	return nil
+}
+
+func (c *copier) manifest(h Hash, m Manifest) error {
 	for _, f := range m.Files {
 		if f.Hash == "" {
 			continue
