@@ -172,8 +172,8 @@ func (g Disk) folderBlock(ctx context.Context, name string, p workspace.Path) Bl
 }
 
 // Command returns a slash command, or a skill of that name.
-func (g Disk) Command(_ context.Context, name string) (slash.Command, bool, string) {
-	c, err := g.Commands.Find(name)
+func (g Disk) Command(ctx context.Context, name string) (slash.Command, bool, string) {
+	c, err := g.Commands.Find(ctx, name)
 	switch {
 	case errors.Is(err, slash.ErrNone):
 		return g.skill(name)

@@ -61,7 +61,7 @@ func (s *Service) complete(ctx context.Context, q CompletionQuery) []api.Complet
 		if w, err := workspace.Open(q.Workspace); q.Workspace != "" && err == nil {
 			commands.Workspace, skills = w, c.Skills(w.Root())
 		}
-		return complete.Commands(commands, skills, q.Mode, q.Text)
+		return complete.Commands(ctx, commands, skills, q.Mode, q.Text)
 	case "mode":
 		return complete.Rank(modes(c, q.Workspace), q.Text, true)
 	case "model":

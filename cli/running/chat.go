@@ -322,7 +322,7 @@ func (d *chatBackend) Passes(ctx context.Context, dir, mode, name string) bool {
 	if w, err := workspace.Open(dir); dir != "" && err == nil {
 		commands.Workspace, skills.Workspace = w, dir
 	}
-	if _, err := commands.Find(name); err == nil {
+	if _, err := commands.Find(ctx, name); err == nil {
 		return true
 	}
 	_, _, err := skills.Find(mode, name)

@@ -186,11 +186,11 @@ func (f *Files) Mentions(ctx context.Context, dir, begun string, now time.Time) 
 
 // Commands returns the slash commands and the skills of a mode that match the typed beginning. If a command and a
 // skill share a name, the command counts.
-func Commands(commands slash.Set, skills skill.Set, mode, begun string) []api.Completion {
+func Commands(ctx context.Context, commands slash.Set, skills skill.Set, mode, begun string) []api.Completion {
 	var list []api.Completion
 	have := map[string]bool{}
 	for _, name := range commands.Names() {
-		c, err := commands.Find(name)
+		c, err := commands.Find(ctx, name)
 		if err != nil {
 			continue // it cannot be used
 		}

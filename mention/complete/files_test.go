@@ -120,7 +120,7 @@ func TestCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := Commands(slash.Set{Workspace: w, Home: home}, skill.Set{Workspace: w.Root(), Home: home}, "code", "")
+	list := Commands(t.Context(), slash.Set{Workspace: w, Home: home}, skill.Set{Workspace: w.Root(), Home: home}, "code", "")
 	var got []string
 	for _, c := range list {
 		got = append(got, c.Text+":"+c.From)
@@ -132,7 +132,7 @@ func TestCommands(t *testing.T) {
 	if want := "deploy:project greet:global init:builtin mine:project paint:project"; strings.Join(got, " ") != want {
 		t.Errorf("got %s, want %s", strings.Join(got, " "), want)
 	}
-	if got := texts(Commands(slash.Set{Workspace: w}, skill.Set{}, "", "dpl")); got != "deploy" {
+	if got := texts(Commands(t.Context(), slash.Set{Workspace: w}, skill.Set{}, "", "dpl")); got != "deploy" {
 		t.Errorf("got %s, want deploy", got)
 	}
 }

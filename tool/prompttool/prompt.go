@@ -105,7 +105,7 @@ var skillSpec = tool.Spec{
 // SlashCommand returns run_slash_command. home is the folder with the user's own .roo folder,
 // "" for none.
 func SlashCommand(home string) tool.Tool {
-	return tool.Make(slashSpec, func(_ context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+	return tool.Make(slashSpec, func(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
 		name, _ := in.Text("command")
 		name = strings.TrimPrefix(strings.TrimSpace(name), "/")
 		if name == "" {
@@ -113,7 +113,7 @@ func SlashCommand(home string) tool.Tool {
 		}
 		args, _ := in.Text("args")
 		set := slash.Set{Workspace: env.Workspace, Home: home}
-		c, err := set.Find(name)
+		c, err := set.Find(ctx, name)
 		facts := []fact{{"", "Description", c.Description}, {"", "Argument hint", c.Hint}, {"", "Mode", c.Mode},
 			{"args", "Provided arguments", args}, {"source", "Source", c.Source},
 			{"description", "", c.Description}, {"mode", "", c.Mode}}

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -79,9 +80,8 @@ func (s Set) Find(mode, name string) (k Skill, text string, err error) {
 		return Skill{}, "", ErrNone
 	}
 	k = list[i]
-	base := s.base(k.Source)
-	err = slash.Visit(k.Source, base, func(fsys fs.FS) error {
-		rel, err := filepath.Rel(base, k.Path)
+	err = s.visit(k.Source, func(fsys fs.FS, root string) error {
+		rel, err := filepath.Rel(root, k.Path)
 		if err != nil {
 			return err
 		}
@@ -97,17 +97,16 @@ func (s Set) all(mode string) (list []Skill, notes []string) {
 	note := func(where, why string) {
 		notes = append(notes, fmt.Sprintf("the skill %s is left out: %s", where, why))
 	}
-	for _, source := range slash.Sources {
+	for _, source := range []string{"project", "global"} {
 		var found []Skill
-		base := s.base(source)
-		err := slash.Visit(source, base, func(fsys fs.FS) error {
+		err := s.visit(source, func(fsys fs.FS, root string) error {
 			for _, dir := range folders(mode) {
-				found = append(found, scan(fsys, base, dir, note)...)
+				found = append(found, scan(fsys, root, dir, note)...)
 			}
 			return nil
 		})
 		if err != nil {
-			notes = append(notes, fmt.Sprintf("the skills of %s cannot be read: %v", base, err))
+			notes = append(notes, fmt.Sprintf("the skills of %s cannot be read: %v", s.base(source), err))
 		}
 		for _, own := range []bool{true, false} { // those for this mode count before those for every mode
 			for _, k := range found {
@@ -124,10 +123,27 @@ func (s Set) all(mode string) (list []Skill, notes []string) {
 
 // base returns the folder above the skills of a source, "" for none.
 func (s Set) base(source string) string {
-	if source == slash.Project {
+	if source == "project" {
 		return s.Workspace
 	}
 	return s.Home
+}
+
+// visit lets f read a source's files; without such a source it does nothing.
+func (s Set) visit(source string, f func(fsys fs.FS, root string) error) error {
+	base := s.base(source)
+	switch {
+	case base == "":
+		return nil
+	case source == "global":
+		return f(os.DirFS(base), base)
+	}
+	root, err := inputfile.OpenDir(base)
+	if err != nil {
+		return inputfile.WithoutPath(err)
+	}
+	defer root.Close()
+	return f(inputfile.FS(root), base)
 }
 
 // folder is a folder that may hold skills, and the mode that all of them are for.

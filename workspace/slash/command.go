@@ -10,6 +10,7 @@
 package slash
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -262,29 +263,24 @@ var validName = lazyregexp.New(`^[A-Za-z0-9_.-]+$`)
 
 // Find returns a command. ErrNone means that there is no such command; any other error means that its file cannot be
 // used.
-func (s Set) Find(name string) (Command, error) {
+func (s Set) Find(ctx context.Context, name string) (Command, error) {
 	if !Valid(name) {
 		return Command{}, ErrNone
 	}
-	file := path.Join(folder, name+".md")
-	for _, source := range Sources {
-		var text []byte
-		err := s.visit(source, func(fsys fs.FS) (err error) {
-			text, err = inputfile.ReadFS(fsys, file, maxFile+1)
-			return err
-		})
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
+	for _, place := range []struct {
+		source string
+		read   func(context.Context, string) ([]byte, error)
+	}{{"project", s.project}, {"global", s.global}} {
+		text, err := place.read(ctx, name+".md")
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
-		case len(text) > maxFile, errors.Is(err, inputfile.ErrIrregular):
-			err = fmt.Errorf("no file of at most %d bytes", maxFile)
 		}
 		if err != nil {
-			return Command{}, fmt.Errorf("read the command /%s: %s: %w", name, filepath.Join(s.base(source), file), err)
+			return Command{}, fmt.Errorf("read the command /%s: %w", name, err)
 		}
 		if len(text) > 0 {
 			c := Parse(string(text))
-			c.Name, c.Source = name, source
+			c.Name, c.Source = name, place.source
 			return c, nil
 		}
 	}
@@ -299,62 +295,63 @@ var ErrNone = errors.New("there is no such command")
 
 const folder = ".roo/commands"
 
+func (s Set) project(ctx context.Context, file string) ([]byte, error) {
+	if s.Workspace == nil {
+		return nil, fs.ErrNotExist
+	}
+	p, err := s.Workspace.Resolve(path.Join(folder, file))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(p.Real); err != nil {
+		return nil, fs.ErrNotExist
+	}
+	if p.Outside {
+		return nil, fmt.Errorf("%s leads out of the workspace", p.Readable)
+	}
+	text, _, err := s.Workspace.Read(ctx, p, maxFile)
+	return text, err
+}
+
+func (s Set) global(_ context.Context, file string) ([]byte, error) {
+	if s.Home == "" {
+		return nil, fs.ErrNotExist
+	}
+	name := filepath.Join(s.Home, filepath.FromSlash(folder), file)
+	text, err := inputfile.ReadFS(os.DirFS(s.Home), path.Join(folder, file), maxFile+1)
+	switch {
+	case err == nil && len(text) > maxFile, errors.Is(err, inputfile.ErrIrregular):
+		return nil, fmt.Errorf("%s is no file of at most %d bytes", name, maxFile)
+	case err != nil:
+		return nil, fs.ErrNotExist
+	}
+	return text, nil
+}
+
 // Names lists the existing commands, in byte order. For a folder that cannot be read it lists none.
 func (s Set) Names() []string {
 	names := slices.Collect(maps.Keys(builtIn))
-	for _, source := range Sources {
-		_ = s.visit(source, func(fsys fs.FS) error {
-			entries, err := fs.ReadDir(fsys, folder)
-			names = append(names, api.Some(entries, func(e fs.DirEntry) (string, bool) {
-				name, ok := strings.CutSuffix(e.Name(), ".md")
-				return name, ok && Valid(name) && !e.IsDir()
-			})...)
-			return err
-		})
+	if s.Workspace != nil {
+		if p, err := s.Workspace.Resolve(folder); err == nil && !p.Outside {
+			names = append(names, namesIn(p.Real)...)
+		}
+	}
+	if s.Home != "" {
+		names = append(names, namesIn(filepath.Join(s.Home, filepath.FromSlash(folder)))...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// base returns the folder above the commands of a source, "" for none.
-func (s Set) base(source string) string {
-	switch {
-	case source == Global:
-		return s.Home
-	case s.Workspace != nil:
-		return s.Workspace.Root()
-	}
-	return ""
-}
-
-func (s Set) visit(source string, f func(fsys fs.FS) error) error {
-	return Visit(source, s.base(source), f)
-}
-
-// The sources of commands and skills. What is in the workspace comes first.
-const (
-	Project = "project"
-	Global  = "global"
-)
-
-// Sources are the sources in order of precedence.
-var Sources = []string{Project, Global}
-
-// Visit lets f read the files below the folder of a source; without a folder it does nothing. No link of the workspace
-// is followed out of it. In the home folder links are followed, because they are the user's own.
-func Visit(source, base string, f func(fsys fs.FS) error) error {
-	switch {
-	case base == "":
-		return nil
-	case source == Global:
-		return f(os.DirFS(base))
-	}
-	root, err := inputfile.OpenDir(base)
+func namesIn(dir string) []string {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return inputfile.WithoutPath(err)
+		return nil
 	}
-	defer root.Close()
-	return f(inputfile.FS(root))
+	return api.Some(entries, func(e os.DirEntry) (string, bool) {
+		name, ok := strings.CutSuffix(e.Name(), ".md")
+		return name, ok && Valid(name) && !e.IsDir()
+	})
 }
 
 // builtIn are the commands that exist without a file.

@@ -41,13 +41,13 @@ func TestTheNearerCommandCounts(t *testing.T) {
 	for name, want := range map[string]string{
 		"both": "project: of the project", "mine": "global: mine", "init": "project: our own", "empty": "global: not empty",
 	} {
-		c, err := s.Find(name)
+		c, err := s.Find(t.Context(), name)
 		if err != nil || c.Source+": "+c.Content != want || c.Name != name {
 			t.Errorf("%s: got %+v, %v, want no error and c.Source+\": \"+c.Content = %v and c.Name = name",
 				name, c, err, want)
 		}
 	}
-	if c, err := (Set{}).Find("init"); err != nil || c.Source != "built-in" || c.Content == "" || c.Description == "" {
+	if c, err := (Set{}).Find(t.Context(), "init"); err != nil || c.Source != "built-in" || c.Content == "" || c.Description == "" {
 		t.Errorf(`got %+v, %v, want no error and c.Source = "built-in" and c.Content != "" and c.Description != ""`,
 			c, err)
 	}
@@ -62,7 +62,7 @@ func TestAnEditCountsAtOnce(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "w", ".roo", "commands", "a.md"), []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if c, err := s.Find("a"); err != nil || c.Content != want {
+		if c, err := s.Find(t.Context(), "a"); err != nil || c.Content != want {
 			t.Errorf("got %+v, %v, want no error and c.Content = %v", c, err, want)
 		}
 	}
@@ -77,11 +77,11 @@ func TestWhatIsNoCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"", "none", "text", "odd name", "../../secret", "a.md/../a", "..", "a\x00", "é", strings.Repeat("a", 300)} {
-		if c, err := s.Find(name); !errors.Is(err, ErrNone) {
+		if c, err := s.Find(t.Context(), name); !errors.Is(err, ErrNone) {
 			t.Errorf("%q: got %+v, %v, want errors.Is(err, ErrNone)", name, c, err)
 		}
 	}
-	if _, err := s.Find("folder"); err == nil || errors.Is(err, ErrNone) {
+	if _, err := s.Find(t.Context(), "folder"); err == nil || errors.Is(err, ErrNone) {
 		t.Errorf("a folder: %v", err)
 	}
 	if d := cmp.Diff([]string{"a", "init"}, s.Names()); d != "" {
@@ -98,7 +98,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		t.Skipf("no links here: %v", err)
 	}
 	for _, name := range []string{"large", "huge", "out"} {
-		c, err := s.Find(name)
+		c, err := s.Find(t.Context(), name)
 		if err == nil || errors.Is(err, ErrNone) || c.Content != "" {
 			t.Errorf("%s: got %+v, %v, want an error and not errors.Is(err, ErrNone) and c.Content = \"\"",
 				name, c, err)
@@ -115,7 +115,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"in": "inner", "own": "hidden-content"} {
-		if c, err := s.Find(name); err != nil || c.Content != want {
+		if c, err := s.Find(t.Context(), name); err != nil || c.Content != want {
 			t.Errorf("%s: got %+v, %v, want no error and c.Content = %v", name, c, err, want)
 		}
 	}

@@ -65,7 +65,7 @@ func TestNamesAndFilesAgree(t *testing.T) {
 		}
 		for _, file := range []string{"a.md", "b.md", "init.md", "A-1_x.y.md", "odd name.md", ".md", "é.md", "c.md.md"} {
 			name := strings.TrimSuffix(file, ".md")
-			c, err := s.Find(name)
+			c, err := s.Find(t.Context(), name)
 			source := ""
 			switch {
 			case !Valid(name):
@@ -93,7 +93,7 @@ func TestBuiltInCommands(t *testing.T) {
 			t.Errorf(`%s: got %+v, want Valid(name) and c.Name = name and c.Content != "" and c.Description != "" and c.Source = "built-in" and c.Mode = ""`,
 				name, c)
 		}
-		if found, err := (Set{}).Find(name); err != nil || found != c {
+		if found, err := (Set{}).Find(t.Context(), name); err != nil || found != c {
 			t.Errorf("%s: got %v, want no error and found = c", name, err)
 		}
 	}
