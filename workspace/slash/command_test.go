@@ -114,9 +114,29 @@ func TestFilesThatAreRefused(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "outside.md"), filepath.Join(dir, "h", ".roo", "commands", "own.md")); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"in": "inner", "own": "hidden-content"} {
+	if err := os.Symlink(filepath.Join(dir, "w", "inner.md"), filepath.Join(dir, "w", ".roo", "commands", "absolute.md")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"in": "inner", "absolute": "inner", "own": "hidden-content"} {
 		if c, err := s.Find(t.Context(), name); err != nil || c.Content != want {
 			t.Errorf("%s: got %+v, %v, want no error and c.Content = %v", name, c, err, want)
+		}
+	}
+}
+
+// A folder of commands that leads out of the workspace hides neither the user's own commands nor the built-in ones.
+func TestAFolderThatLeadsOut(t *testing.T) {
+	s, dir := set(t, nil, map[string]string{"mine.md": "of the home"})
+	roo := filepath.Join(dir, "w", ".roo")
+	if err := os.RemoveAll(roo); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(t.TempDir(), roo); err != nil {
+		t.Skipf("no links here: %v", err)
+	}
+	for name, want := range map[string]string{"mine": "global", "init": "built-in"} {
+		if c, err := s.Find(t.Context(), name); err != nil || c.Source != want {
+			t.Errorf("%s: got %+v, %v, want one of the source %s", name, c, err, want)
 		}
 	}
 }
