@@ -248,7 +248,7 @@ type edit struct{ from, to, newFrom, newTo int }
 func splitLines(text []byte) [][]byte { return slices.Collect(bytes.Lines(text)) }
 
 // diffEffort bounds the work of a diff, and with four bytes for each unit its memory: what takes more becomes one
-// replacement. Nobody reads the difference of texts with so little in common line by line.
+// replacement. For texts with so little in common, a list of changed lines helps no reader.
 const diffEffort = 4 << 20
 
 // diffLines returns the fewest edits that turn one text into another, in order, with equal lines between them, by

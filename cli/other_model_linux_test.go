@@ -58,7 +58,7 @@ func TestAnotherModelIsAskedAbout(t *testing.T) {
 			t.Errorf("GET resume%s: %d %v, want it to go on in place, and to ask %s", query, code, got, want)
 		}
 	}
-	// A folder of Cline's is continued as a fork, also where its storage does not say whose it is.
+	// Roost continues a Cline folder as a fork, even where nothing in the storage names the tool.
 	s.foreign("three-3", "paint the fence", 1776100000000)
 	path := filepath.Join(s.store, "tasks", "three-3", "ui_messages.json")
 	must(t, os.WriteFile(path, []byte(`[{"ts":1776100000000,"type":"say","say":"text","text":"paint the fence","conversationHistoryIndex":-1}]`), 0o600))

@@ -34,9 +34,10 @@ func (e Event) Text(member string) string { return esjson.TextOf(e.Data, member)
 // restarts; deltas come only while they are live.
 //
 // A stream.snapshot means that the server no longer knows the cursor: the events after it follow the state in the snapshot.
-// A stream.end ends the iteration, unless the server is stopping: then Events waits for the next server. The answer that
-// the caller has seen the end of a run ends it, too. Otherwise the end of ctx ends the iteration, or an error: a *Problem if the server refuses for good (401, 404 and the like), an *Unreachable
-// if no server of Roost answers.
+// A stream.end ends the iteration, unless the server is stopping: then Events waits for the next server. The answer 204,
+// which means that the caller has seen the end of a run, ends it, too. Otherwise the end of ctx ends the iteration, or an
+// error: a *Problem if the server refuses for good (401, 404 and the like), an *Unreachable if no server of Roost
+// answers.
 func (c *Client) Events(ctx context.Context, task, after string) iter.Seq2[Event, error] {
 	path := "/v1/events"
 	if task != "" {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -162,5 +163,26 @@ func TestOwnerNames(t *testing.T) {
 	}
 	if a, b := OwnerName(long), OwnerName(long+"x"); len(a) != 142 || a == b || CheckOwner(a) != nil {
 		t.Errorf("201 letters: got %q and %q", a, b)
+	}
+}
+
+// An archive may bring a chain of manifests of any length. A stack that grew with it would end the process.
+func TestALongChainIsCopied(t *testing.T) {
+	const long = 10_000
+	ctx, from, to := t.Context(), newStore(t), newStore(t)
+	var last Hash
+	write(t, from, func(b Batch) {
+		for i := range long {
+			m := Manifest{Title: fmt.Sprint(i)}
+			if i > 0 {
+				m.Parents = []Hash{last}
+			}
+			last = fixture.Must[Hash](t)(b.AddManifest(m))
+		}
+	})
+	fixture.NoError(t, from.SetName(ctx, "task", last))
+	defer debug.SetMaxStack(debug.SetMaxStack(1 << 20))
+	if n, err := Copy(ctx, from, to, "task"); n != long || err != nil {
+		t.Errorf("got %d contents, %v, want %d", n, err, long)
 	}
 }

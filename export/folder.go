@@ -3,8 +3,8 @@
 // archive with checksums.
 //
 // It changes nothing of a task, and streams every form: it reads a history some messages at a time. It leaves out what
-// is unreadable, names it in its report (api.Exported), and writes the rest. The forms for reading (Markdown, HTML, JSON) mask secrets
-// when the options have a redactor; the folder and the archive are exact.
+// is unreadable, names it in its report (api.Exported), and writes the rest. The forms for reading (Markdown, HTML, JSON)
+// mask secrets when the options have a redactor; the folder and the archive are exact.
 //
 // Everything that a model, a tool or another program wrote is untrusted. A page shows it as text: no markup of it
 // survives, the page loads nothing, and its policy forbids scripts.

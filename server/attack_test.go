@@ -221,7 +221,7 @@ func TestExportsAreNoReadings(t *testing.T) {
 	}
 }
 
-// A caller whose clients do not read their answers stops nobody else's readings.
+// Slow clients of one caller do not block the readings of another.
 func TestSlowReadersOfOneCaller(t *testing.T) {
 	s := newSharedBench(t)
 	writes, ends := make(chan struct{}), make(chan struct{})

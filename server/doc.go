@@ -47,7 +47,7 @@
 //
 // Limits. Headers have at most 32 KB and ten seconds, bodies 32 MB and a minute. The numbers of connections, streams,
 // readings and exports are bounded. One caller, an account or an address, gets at most three quarters of the readings, the
-// exports and the large bodies, so that clients that do not read stop nobody else. Connections without the token have a
+// exports and the large bodies, so that its slow clients do not block the others. Connections without the token have a
 // smaller bound; at that bound the oldest idle one is closed.
 // Pages of lists and windows of messages are bounded by count and bytes.
 package server

@@ -96,7 +96,7 @@ func TestOnlyWhatIsReadIsNotModified(t *testing.T) {
 // Streams are bounded for each client and in all, and a place is free as soon as it is left,
 // once.
 func TestPlacesOfStreams(t *testing.T) {
-	s := newPlaces(3, 2)
+	s := newSlots(3, 2)
 	enter := func(client string, want bool) func() {
 		t.Helper()
 		leave, left := s.enter(client)

@@ -410,26 +410,26 @@ func known(params []param) string {
 	return "; there are: " + strings.Join(api.Each(params, func(p param) string { return p.name }), ", ")
 }
 
-// places bounds the requests that work at a time: in total, and for each caller, so that one whose clients do not read
-// their answers stops nobody else.
-type places struct {
+// slots bounds the requests that work at a time: in total, and for each caller, so that slow clients of one caller do not
+// block the others.
+type slots struct {
 	mu          sync.Mutex
 	total, each int
 	now         int
 	by          map[string]int
-	left        chan struct{} // closed when a request leaves, and then replaced by a new channel
+	left        chan struct{} // closed when a request gives its slot back, and then replaced
 }
 
-// newPlaces makes places; each is the bound of a caller, 0 = three quarters of them all.
-func newPlaces(total, each int) *places {
-	return &places{total: total, each: cmp.Or(each, total-total/4), by: map[string]int{}, left: make(chan struct{})}
+// newSlots makes slots; each is the bound of a caller, 0 = three quarters of them all.
+func newSlots(total, each int) *slots {
+	return &slots{total: total, each: cmp.Or(each, total-total/4), by: map[string]int{}, left: make(chan struct{})}
 }
 
-// callerOf returns for whom a request takes a place: the account, or the address without one.
+// callerOf returns the caller of a request: the account, or the address without one.
 func callerOf(r *http.Request) string { return cmp.Or(accounts.Person(r.Context()), addressOf(r)) }
 
-// enter takes a place. At either bound it takes none, and left is closed when another request leaves.
-func (s *places) enter(caller string) (leave func(), left <-chan struct{}) {
+// enter takes a slot. At either bound it takes none, and another request closes left when it gives its slot back.
+func (s *slots) enter(caller string) (leave func(), left <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.now >= s.total || s.by[caller] >= s.each {
@@ -449,8 +449,8 @@ func (s *places) enter(caller string) (leave func(), left <-chan struct{}) {
 	}), nil
 }
 
-// wait takes a place for a request as soon as there is one. It panics when the client disconnects before that.
-func (s *places) wait(r *http.Request) (leave func()) {
+// wait waits for a slot and takes it. When the client disconnects before that, wait panics with http.ErrAbortHandler.
+func (s *slots) wait(r *http.Request) (leave func()) {
 	for {
 		leave, left := s.enter(callerOf(r))
 		if left == nil {
@@ -464,8 +464,8 @@ func (s *places) wait(r *http.Request) (leave func()) {
 	}
 }
 
-// open counts the places that are taken.
-func (s *places) open() int {
+// open counts the slots that are taken.
+func (s *slots) open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now

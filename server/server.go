@@ -121,10 +121,10 @@ type Server struct {
 	ending   atomic.Bool     // the server is about to stop
 	begun    time.Time
 	counted  metrics.Requests
-	streams  *places
-	readings *places // MaxReadings
-	exports  *places // exports last as long as their downloads; as many
-	bodies   *places // large bodies
+	streams  *slots
+	readings *slots // MaxReadings
+	exports  *slots // exports last as long as their downloads; as many
+	bodies   *slots // large bodies
 	keyed    *idempotency.Requests
 	guards   keyed.Mutex[string] // of tasks, for changes with If-Match
 	changes  changeGate
@@ -143,8 +143,8 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		opt: o, service: o.Service,
 		hosts:    map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true},
-		streams:  newPlaces(o.MaxStreams, o.MaxPerClient),
-		readings: newPlaces(o.MaxReadings, 0), exports: newPlaces(o.MaxReadings, 0), bodies: newPlaces(maxBodies, 0),
+		streams:  newSlots(o.MaxStreams, o.MaxPerClient),
+		readings: newSlots(o.MaxReadings, 0), exports: newSlots(o.MaxReadings, 0), bodies: newSlots(maxBodies, 0),
 	}
 	s.running, s.halt = context.WithCancel(context.Background())
 	for _, host := range o.Hosts {

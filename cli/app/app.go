@@ -64,7 +64,7 @@ type global struct {
 // Interactive reports whether the command can ask a user.
 func (a *App) Interactive() bool { return a.InTTY && a.ErrTTY && !a.Flags.NoInput && !a.Flags.JSON }
 
-// Say prints a message for the user to stderr. It prints nothing with -q, and nothing after printing a result failed.
+// Say prints a message for the user to stderr, unless -q is set or a result could not be printed.
 func (a *App) Say(format string, args ...any) {
 	out, _ := a.Out.(*Output)
 	if !a.Flags.Quiet && (out == nil || !out.failed.Load()) {

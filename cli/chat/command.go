@@ -24,7 +24,8 @@ func Keys() string { return keysPage }
 // commandsPage has a line for each command, in the order of /help. Tabs separate its parts: the names, the arguments,
 // the description, the marks, and the command of roost that carries it out. In the latter, ID is the task, WORDS the
 // typed arguments as one word, ARGS the same split into words, DIR the workspace. Marks: "needs" a task; "wants" its
-// arguments; has "words" of the user, which come back when the command fails; or the kind of its first argument.
+// arguments; stands "alone", and would
+// lose words after it; has "words" of the user, which come back when the command fails; or the kind of its first argument.
 //
 //go:embed commands.txt
 var commandsPage string
@@ -56,11 +57,13 @@ func commands() (all []command) {
 				c.wants = true
 			case "words":
 				c.words = true
+			case "alone":
+				c.alone = true
 			default:
 				c.kind = Kind(mark)
 			}
 		}
-		if c.alone = c.do != nil && c.args == ""; c.do == nil {
+		if c.do == nil {
 			c.do = forwards(parts[4])
 		}
 		all = append(all, c)
@@ -154,7 +157,7 @@ type command struct {
 	name, args, about   string
 	also                []string // other names
 	needs, wants, words bool
-	alone               bool // it takes no words after its name
+	alone               bool
 	kind                Kind
 	do                  act
 }

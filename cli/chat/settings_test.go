@@ -108,6 +108,7 @@ func TestWordsThatCommandsWant(t *testing.T) {
 		"/queue":        "nothing is queued",
 		"/answer x":     "no question is open",
 		"/abort":        "no run works on the task",
+		"/abort now":    "no run works on the task",
 		"/help rewin":   "there is no command /rewin",
 		"/new words":    "/new takes no words after it",
 		"/retry words":  "/retry takes no words after it",

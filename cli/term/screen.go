@@ -171,8 +171,8 @@ func (g *Guard) catch(cmd *tea.Cmd) {
 // line splits these sequences, and a reader takes the first piece for Esc, which stops a run. So an Esc counts only when
 // no other byte belongs to it.
 
-// pasting reads a terminal. The reader of bubbletea takes all input for pasted text until the end of a paste comes; if a
-// bad line loses that end, Ctrl-C alone stands for it, else no key would reach the screen any more.
+// pasting reads a terminal. After the start of a paste, the reader of bubbletea takes all input for text until the end marker
+// comes. A bad line may lose that marker; then Ctrl-C, read alone, ends the paste, so that keys work again.
 type pasting struct {
 	*os.File
 	open bool // the end of a paste has not come

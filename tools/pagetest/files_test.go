@@ -82,7 +82,7 @@ func TestSubtasksFollow(t *testing.T) {
 	tab.text(".taskhead .facts", "completed")
 }
 
-// The state, prompts, branches and details stand around the messages as on a page that is loaded now, and an empty task says so.
+// A live page shows the same state, prompts, branches and details as a fresh one, and says when a task has no messages.
 func TestSideFollows(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
