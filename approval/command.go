@@ -238,7 +238,7 @@ func appendCommands(line string, s *syntax.Stmt, out *[]simple) bool {
 	}
 	words := make([]string, len(call.Args))
 	for i, w := range call.Args {
-		v, ok := plainWord(line, w)
+		v, ok := plainWord(w)
 		if !ok {
 			return false
 		}
@@ -286,21 +286,48 @@ func makesFile(r *syntax.Redirect) bool {
 
 var variants = []syntax.LangVariant{syntax.LangBash, syntax.LangPOSIX}
 
+// special are characters that any shell may expand outside quotes.
+const special = "*?[]{}~!#^$`\\<>|&;()=%\"'"
+
 // revisions matches what git takes for an ancestor of a commit (HEAD~2, main^..) or an entry of a log (stash@{0}). A
 // shell expands "~" only at the beginning of a word, and after "=" and ":", and braces only with a comma or two dots.
 var revisions = lazyregexp.New(`([0-9A-Za-z_@])[~^][0-9~^]*(\.|:|$)|@\{-?\w+\}`)
 
 func withoutRevisions(s string) string { return revisions().ReplaceAllString(s, "$1$2") }
 
-// plainText matches a word of letters and simple quotes only, without a character that any shell may expand outside of
-// quotes. "=" is harmless after the first character, as in --a=b.
-var plainText = lazyregexp.New(strings.NewReplacer("QUOTED", "'[^']+'|\"[^\"\\\\`$!]+\"", "SPECIAL", "*?[\\]{}~!#^$`\\\\<>|&;()\"'").
-	Replace(`^(''|"")*(([^=SPECIAL]|QUOTED)([^SPECIAL]|QUOTED|''|"")*)?$`))
-
-// plainWord evaluates a word of a line that plainText matches.
-func plainWord(line string, w *syntax.Word) (string, bool) {
-	text, known := literal(w.Parts, false)
-	return text, known && plainText().MatchString(withoutRevisions(line[w.Pos().Offset():w.End().Offset()]))
+// plainWord evaluates a word made of letters and simple quotes only.
+func plainWord(w *syntax.Word) (string, bool) {
+	var b strings.Builder
+	for _, part := range w.Parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			// "=" and "%" are harmless after the first character, as in --a=b.
+			if strings.ContainsAny(strings.NewReplacer("=", "", "%", "").Replace(withoutRevisions(part.Value)), special) ||
+				b.Len() == 0 && strings.HasPrefix(part.Value, "=") {
+				return "", false
+			}
+			b.WriteString(part.Value)
+		case *syntax.SglQuoted:
+			if part.Dollar {
+				return "", false
+			}
+			b.WriteString(part.Value)
+		case *syntax.DblQuoted:
+			if part.Dollar {
+				return "", false
+			}
+			for _, inner := range part.Parts {
+				lit, ok := inner.(*syntax.Lit)
+				if !ok || strings.ContainsAny(lit.Value, "\\`$!") {
+					return "", false
+				}
+				b.WriteString(lit.Value)
+			}
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
 }
 
 // beyondPattern returns why a pattern does not cover a command of plain words, "" when it does. The pattern names the
