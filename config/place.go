@@ -346,9 +346,7 @@ func (p Place) Locked(ctx context.Context, change func() error) (err error) {
 // Replace writes a file whole or not at all. The file may hold keys, so only its owner may read it. Replace follows a
 // link: people keep their settings elsewhere. The caller holds the lock that Locked takes.
 func Replace(path string, data []byte) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
+	path = inputfile.Resolved(path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

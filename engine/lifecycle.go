@@ -11,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/history"
@@ -33,7 +34,7 @@ func (e *Engine) Fork(ctx context.Context, ref store.Ref, o history.ForkOptions)
 			}
 		}
 		if s.Workspace != was.Workspace {
-			s.Folder = e.opt.Reach.Identify(checkpoints.Resolved(s.Workspace))
+			s.Folder = e.opt.Reach.Identify(inputfile.Resolved(s.Workspace))
 		}
 		r := e.resolver()
 		err := r.CheckWorkspace(s.Workspace)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // Tool names the program that wrote a task.
@@ -45,9 +46,7 @@ func SaidOrigin(item []byte) string {
 func toolOfPath(path string) Tool {
 	tool := signInPath(path)
 	if tool == UnknownTool {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			return signInPath(real)
-		}
+		tool = signInPath(inputfile.Resolved(path))
 	}
 	return tool
 }

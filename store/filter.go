@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // Filter narrows and orders a list. Zero members do not filter.
@@ -44,7 +45,7 @@ type matcher struct {
 func (f Filter) matcher() *matcher {
 	out := &matcher{Filter: f, same: map[string]bool{}}
 	if f.Workspace != "" {
-		out.folder = clean(f.Workspace)
+		out.folder = inputfile.Resolved(f.Workspace)
 	}
 	return out
 }
@@ -78,7 +79,7 @@ func (f *matcher) keeps(t *catalog.Row, source string) bool {
 func (f *matcher) in(workspace string) bool {
 	same, ok := f.same[workspace]
 	if !ok {
-		same = clean(workspace) == f.folder
+		same = inputfile.Resolved(workspace) == f.folder
 		f.same[workspace] = same
 	}
 	return same

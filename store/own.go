@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/feed"
@@ -262,7 +263,7 @@ func (t *Task) complete(ctx context.Context, folder *roofmt.Folder, from Ref) er
 func (s *Store) forkAgain(ctx context.Context, o *Owned, original *roofmt.Folder) error {
 	t := o.Task
 	from := t.state.Adopted
-	if from == nil || clean(from.Dir) != clean(original.Dir) {
+	if from == nil || inputfile.Resolved(from.Dir) != inputfile.Resolved(original.Dir) {
 		return fmt.Errorf("task %s does not continue %s; to continue that, move the task out of %s", t.Ref.ID, original.Dir, s.TasksDir())
 	}
 	folder, err := t.readFolder(ctx)

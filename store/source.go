@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/journal/postgres"
 	"github.com/roost-dev/roost/roofmt"
@@ -111,9 +112,9 @@ func (s *Store) sourcesKnown(ctx context.Context, known *reading) ([]Source, err
 		own.err = fmt.Errorf("its folder %s with tasks is missing", own.Tasks)
 	}
 	list, tools := []Source{own}, s.others.Load()
-	at := map[string]int{clean(own.Tasks): 0}
+	at := map[string]int{inputfile.Resolved(own.Tasks): 0}
 	add := func(src Source) {
-		key := clean(src.Tasks)
+		key := inputfile.Resolved(src.Tasks)
 		i, seen := at[key]
 		switch {
 		case !seen:
@@ -257,7 +258,7 @@ var unsafeName = lazyregexp.New(`[^A-Za-z0-9._-]+`)
 // names. It follows from the place and not from the path as given: a storage, its tasks folder and one of its tasks
 // must lead to the same journals.
 func SourceName(tasks string) string {
-	tasks = clean(tasks)
+	tasks = inputfile.Resolved(tasks)
 	sum := sha256.Sum256([]byte(tasks))
 	if filepath.Base(tasks) == "tasks" {
 		tasks = filepath.Dir(tasks)

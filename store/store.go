@@ -42,6 +42,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/database"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/journal/postgres"
@@ -364,17 +365,9 @@ func exists(dir, name string) bool {
 // ErrLinked: the task folder leads out of its storage. Roost reads it and does not write it.
 var ErrLinked = projection.ErrLinked
 
-// clean returns a path with all links resolved, or, when it does not exist, with only its form cleaned.
-func clean(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return filepath.Clean(path)
-}
-
 // Within reports whether a path is a folder or below it, with all links resolved.
 func Within(dir, path string) bool {
-	rel, err := filepath.Rel(clean(dir), clean(path))
+	rel, err := filepath.Rel(inputfile.Resolved(dir), inputfile.Resolved(path))
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
@@ -191,12 +192,12 @@ func inUse(err error) error {
 // then. The error is one of setup.Resolver.FindWorkspace.
 func (svc *Service) rootOf(s *task.State, name string) (string, error) {
 	own, err := svc.resolver().FindWorkspace(s.Settings)
-	if err == nil && (name == "" || slices.Contains(svc.storeNames(Resolved(own)), name)) {
+	if err == nil && (name == "" || slices.Contains(svc.storeNames(inputfile.Resolved(own)), name)) {
 		return own, nil
 	}
 	if s.Run != nil {
 		was, err := svc.resolver().FindWorkspace(s.Run.Settings)
-		if err == nil && slices.Contains(svc.storeNames(Resolved(was)), name) {
+		if err == nil && slices.Contains(svc.storeNames(inputfile.Resolved(was)), name) {
 			return was, nil
 		}
 	}
@@ -212,14 +213,6 @@ func (svc *Service) rootOf(s *task.State, name string) (string, error) {
 
 // rootFile is the file of a store that names the folder whose contents it holds.
 const rootFile = "workspace"
-
-// Resolved returns a path with its links followed, or as it is where that is not possible.
-func Resolved(path string) string {
-	if r, err := filepath.EvalSymlinks(path); err == nil {
-		return r
-	}
-	return path
-}
 
 // contentStore returns the store that holds a checkpoint's contents; "" when the checkpoint names none.
 func contentStore(s *task.State, number int) string {

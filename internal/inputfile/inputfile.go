@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 )
@@ -53,6 +54,14 @@ func Read(path string) ([]byte, error) {
 	}
 	data, err := io.ReadAll(f)
 	return data, errors.Join(err, f.Close())
+}
+
+// Resolved returns a path with all links followed, or, where that is not possible, with only its form cleaned.
+func Resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
 }
 
 // OpenDir opens a folder, and refuses anything else. os.OpenRoot alone would wait for the writer of a pipe; with a

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -91,10 +92,7 @@ func dirKey(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	return dir
+	return inputfile.Resolved(dir)
 }
 
 // own adds an owner of the folder in this process, or removes it. It wakes the followers: when the owner has ended,

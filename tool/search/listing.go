@@ -15,6 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -446,13 +447,7 @@ func tooWide(abs string) bool {
 		return true
 	}
 	home, err := os.UserHomeDir()
-	if err != nil {
-		return false
-	}
-	if real, err := filepath.EvalSymlinks(home); err == nil {
-		home = real
-	}
-	return abs == home
+	return err == nil && abs == inputfile.Resolved(home)
 }
 
 // maxFolder bounds the names that are read from one folder: sorting needs them all in memory, and no person works in

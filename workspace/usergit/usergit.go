@@ -249,9 +249,7 @@ var runsCommand = lazyregexp.New(`(?m)^[ \t]*(x|exec)[ \t]`)
 
 // prepared is why a command that is harmless by its words may run or contact what files of the repository name.
 func prepared(dir, own, common, hooks string) string {
-	if real, err := filepath.EvalSymlinks(hooks); err == nil {
-		hooks = real
-	}
+	hooks = inputfile.Resolved(hooks)
 	if holds(dir, hooks) && !holds(filepath.Join(dir, ".git"), hooks) { // git writes nothing into a folder of that name
 		return "the repository's hooks lie in its working tree, where git may change them first"
 	}
