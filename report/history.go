@@ -215,22 +215,3 @@ func CommitsOf(ctx context.Context, v *store.View) ([]api.Commit, error) {
 	}
 	return all, nil
 }
-
-// FamilyOf returns a task and all of its descendants, also empty ones: Roost saves a subtask before its first message.
-func FamilyOf(ctx context.Context, s *store.Store, ref store.Ref) (api.Family, error) {
-	got, err := s.List(ctx, store.Filter{TaskFilter: api.TaskFilter{Tree: true, Empty: true, Sort: "oldest"}})
-	if err != nil {
-		return api.Family{}, err
-	}
-	at := slices.IndexFunc(got.Items, func(t api.Summary) bool {
-		return t.ID == ref.ID && (t.Path == ref.Dir || slices.Contains(t.Copies, ref.Dir))
-	})
-	if at < 0 {
-		return api.Family{}, fmt.Errorf("%w: %q", store.ErrNotFound, ref.ID)
-	}
-	to := at + 1
-	for to < len(got.Items) && got.Depths[to] > got.Depths[at] {
-		to++
-	}
-	return api.Family{Tasks: got.Items[at:to], Depths: got.Depths[at:to]}, nil
-}

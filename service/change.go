@@ -174,7 +174,7 @@ func (s *Service) unqueue(ctx context.Context, ref store.Ref) {
 
 // below returns all descendants of a task, parents before their subtasks.
 func (s *Service) below(ctx context.Context, ref store.Ref) ([]store.Ref, error) {
-	family, err := report.FamilyOf(ctx, s.store, ref)
+	family, err := s.store.Family(ctx, ref)
 	if err != nil {
 		return nil, err
 	}

@@ -165,7 +165,7 @@ func (s *Service) Family(ctx context.Context, id string) (api.Family, error) {
 	if err != nil {
 		return api.Family{}, err
 	}
-	return report.FamilyOf(ctx, s.store, ref)
+	return s.store.Family(ctx, ref)
 }
 
 // Actions returns the actions on a task that can be undone or redone.

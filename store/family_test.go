@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
@@ -73,6 +74,44 @@ func TestRowOverAnItem(t *testing.T) {
 			t.Errorf("%s is not in %s", part, out)
 		}
 	}
+}
+
+// A family is a task and all of its descendants, also those without a message. Its parent and its siblings are not part of it.
+func TestAFamilyIsATaskAndItsSubtasks(t *testing.T) {
+	s := open(t, t.TempDir())
+	for i, c := range []struct{ id, parent string }{{"top", ""}, {"a", "top"}, {"a1", "a"}, {"a2", "a"}, {"b", "top"}, {"alone", ""}} {
+		k := fixture.Must[*Task](t)(s.Create(t.Context(), task.Created{Task: c.id, Number: 1, CreatedAt: ts0 + int64(i), Parent: c.parent}))
+		if c.id != "a2" {
+			fixture.NoError(t, k.Commit(t.Context(), add(k, task.UI, uiRow(i, "x"))))
+		}
+		closeTask(t, k)
+	}
+	for id, want := range map[string]string{"top": "top(a(a1 a2) b)", "a": "a(a1 a2)", "a2": "a2", "alone": "alone"} {
+		f := fixture.Must[api.Family](t)(s.Family(t.Context(), fixture.Must[Ref](t)(s.Find(t.Context(), id))))
+		if len(f.Depths) != len(f.Tasks) {
+			t.Fatalf("the family of %s has %d depths, want one for each of its %d tasks", id, len(f.Depths), len(f.Tasks))
+		}
+		if got := spelled(f.Branch()); got != want {
+			t.Errorf("the family of %s is %s, want %s", id, got, want)
+		}
+	}
+	ref := fixture.Must[Ref](t)(s.Find(t.Context(), "a"))
+	for name, gone := range map[string]Ref{
+		"another folder": {ID: ref.ID, Source: ref.Source, Dir: ref.Dir + "x"},
+		"another id":     {ID: "zz", Source: ref.Source, Dir: ref.Dir},
+	} {
+		if f, err := s.Family(t.Context(), gone); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s: got %v, %v, want errors.Is(err, ErrNotFound)", name, f, err)
+		}
+	}
+}
+
+// spelled writes a task and, in brackets, its subtasks.
+func spelled(b api.Branch) string {
+	if len(b.Children) == 0 {
+		return b.Task.ID
+	}
+	return b.Task.ID + "(" + strings.Join(api.Each(b.Children, spelled), " ") + ")"
 }
 
 // A task is made once, whatever an earlier try left.

@@ -58,6 +58,30 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	return out, ctx.Err()
 }
 
+// Family returns a task and all of its descendants, also empty ones: Roost saves a subtask before its first message.
+func (s *Store) Family(ctx context.Context, ref Ref) (api.Family, error) {
+	f := Filter{TaskFilter: api.TaskFilter{Tree: true, Empty: true, Sort: "oldest"}}
+	l, err := s.lines(ctx, s.readRows(ctx, catalog.Bare), false)
+	defer l.close()
+	defer l.keep(ctx)
+	if err != nil {
+		return api.Family{}, err
+	}
+	l.mark()
+	all, depths, _ := f.pageOf(l.united(ctx, f.matcher()), nil)
+	at := slices.IndexFunc(all, func(ln *entry) bool {
+		return ln.row.ID == ref.ID && (l.ref(ln).Dir == ref.Dir || slices.Contains(l.copies[ln], ref.Dir))
+	})
+	if at < 0 {
+		return api.Family{}, cmp.Or(ctx.Err(), fmt.Errorf("%w: %q", ErrNotFound, ref.ID))
+	}
+	to := at + 1
+	for to < len(all) && depths[to] > depths[at] {
+		to++
+	}
+	return api.Family{Tasks: l.summaries(ctx, all[at:to]), Depths: depths[at:to]}, ctx.Err()
+}
+
 // SummaryOfDeleted returns the row of a deleted task, with its labels.
 func (s *Store) SummaryOfDeleted(ctx context.Context, d DeletedTask, table overlay.Table) api.Summary {
 	sum := api.Summary{ID: d.Ref.ID, Source: d.Ref.Source, Path: d.Ref.Dir, Status: "idle"}.Filled()
