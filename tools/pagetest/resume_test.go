@@ -157,3 +157,42 @@ func TestContinueAnUnknownToolsTask(t *testing.T) {
 	tab.press("#retry")
 	tab.text("dialog", "in the storage of another tool.")
 }
+
+// Roost does not write the files of Cline: what changes such a task changes a fork. The note says so and leads there, and
+// words to edit are in the draft of the fork.
+func TestChangeATaskThatIsNotWritten(t *testing.T) {
+	t.Parallel()
+	storage := filepath.Join(t.TempDir(), "saoudrizwan.claude-dev")
+	writeForeign(t, storage, "1776100000000", "paint the fence", 1776100000000)
+	if err := os.MkdirAll(filepath.Join(storage, "no/such/folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h := newHouseIn(t, around{other: storage, env: []string{"ANTHROPIC_API_KEY=sk-ant-none"}})
+	var list struct{ Items []struct{ ID, Source string } }
+	h.ask("GET", "/v1/tasks", nil, &list)
+	own := "/tasks/" + list.Items[0].Source + ":" + list.Items[0].ID
+	tab := h.loggedIn(desktop, own)
+	for _, c := range []struct{ what, keys, field, said, shows string }{
+		{"go back", "kz", "", "The task is back at before #2.", `document.querySelectorAll('#messages > [data-index]').length === 1`},
+		{"another mode", "", "mode", "The next run is in the mode ask.", `document.querySelector('[data-does=mode]').textContent === 'ask'`},
+		{"edit and send again", "E", "", "", `document.getElementById('words').value === 'paint the fence'`},
+	} {
+		tab.visit(own)
+		tab.live()
+		if c.field != "" {
+			tab.press("[data-does=" + c.field + "]")
+			tab.press("dialog [name=" + c.field + "]")
+			run[bool](tab, "document.activeElement.select(), true")
+			tab.types("ask")
+			tab.press("dialog h2") // the list of what may be meant lies over the buttons
+		}
+		tab.keys(strings.Split(c.keys, "")...)
+		tab.press("dialog .acts button")
+		if c.said != "" {
+			tab.text("#notes", c.said+" It was done in a fork")
+			tab.press("#notes a")
+		}
+		tab.sees(c.what+": the page of the fork is open", "!location.pathname.includes(':') && document.body.dataset.live === 'true'")
+		tab.sees(c.what, c.shows)
+	}
+}

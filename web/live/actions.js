@@ -1,6 +1,7 @@
 // What a person does to a task as a whole, or from one of its messages on. Each can be taken back, so few of them ask.
 
 import { act, get, taskPath } from './api.js';
+import { Draft } from './draft.js';
 import { button, counted, dialog, el, field, note, short, tried } from './ui.js';
 
 // undo takes back the newest action, or another one.
@@ -8,6 +9,14 @@ export async function undo(task, back = () => act('POST', taskPath(task, '/undo'
   const done = await back();
   note('Taken back: ' + (done.undone?.kind || 'the last change') + '.', { does: 'Do it again', act: tried(() => act('POST', taskPath(task, '/redo'), {})) });
   return done;
+}
+
+// noteChange notes what became of a change. A task that Roost does not write was changed in a fork: the note leads there. It
+// gives the page of the fork, or undefined.
+export function noteChange(task, { id, task_id = id }, text, more) {
+  const fork = task_id === task.split(':').at(-1) ? undefined : '/tasks/' + encodeURIComponent(task_id);
+  note(fork ? text + ' It was done in a fork: Roost does not write the files of this task.' : text, fork ? { link: ['Open the fork', fork] } : more);
+  return fork;
 }
 
 const undoable = (task, back) => ({ does: 'Undo', act: tried(() => undo(task, back)) });
@@ -105,10 +114,10 @@ export async function condense(task, keep = '') {
   if (!d) return;
   note('The model writes the summary …');
   const { done, back } = await change(task, 'POST', taskPath(task, '/condense'), { keep: d.data.get('keep') || undefined, origin: 'web' });
-  note(`A summary stands for ${counted(done.messages, 'message')} now.`, back && undoable(task, back));
+  noteChange(task, done, `A summary stands for ${counted(done.messages, 'message')} now.`, back && undoable(task, back));
 }
 
-// rewind shows what a move back would take away, before it does it.
+// rewind shows what a move back would take away, before it does it. It gives the answer, and the page of a fork.
 export async function rewind(task, n) {
   const plan = await act('POST', taskPath(task, '/rewinds'), { to: '#' + n, dry_run: true });
   const checkpoints = await get(taskPath(task, '/checkpoints')).then((c) => (c.items || []).length, () => 0);
@@ -127,16 +136,18 @@ export async function rewind(task, n) {
   }
   const { done, back } = await change(task, 'POST', taskPath(task, '/rewinds'), body);
   const branches = `/tasks/${encodeURIComponent(task)}/compare?with=${encodeURIComponent(done.branch)}`;
-  note(`The task is back at before #${n}.`, { ...back && undoable(task, back), link: done.branch && ['Compare', branches] });
-  return true;
+  return { id: done.id, fork: noteChange(task, done, `The task is back at before #${n}.`, { ...back && undoable(task, back), link: done.branch && ['Compare', branches] }) };
 }
 
 // again takes the task back to before what a person said there, whose words become the draft.
 export async function again(task, n, draft) {
-  const { items: [said] } = await get(taskPath(task, `/messages?after=${n - 1}&limit=1`));
-  if (!(await rewind(task, n))) return false;
-  if (said.images?.length) draft.set({ images: [...draft.images, ...said.images.filter((i) => i.startsWith('data:'))] }, 0);
-  await draft.append(said.text || '');
+  const { items: [{ text, images }] } = await get(taskPath(task, `/messages?after=${n - 1}&limit=1`));
+  const { id, fork } = await rewind(task, n);
+  if (!id) return false;
+  if (fork) draft = new Draft(id, () => {});
+  if (images?.length) draft.set({ images: [...draft.images, ...images.filter((i) => i.startsWith('data:'))] }, 0);
+  await draft.append(text || '');
+  if (fork) location.href = fork;
   return true;
 }
 
@@ -169,8 +180,8 @@ export async function restoreTo(task, checkpoint) {
   const path = taskPath(task, '/checkpoints/' + checkpoint + '/restore');
   const plan = await act('POST', path, { dry_run: true });
   if (!(await agreed(plan, `Put files back to ${checkpoint}?`))) return;
-  const { back } = await change(task, 'POST', path, { plan: plan.plan });
-  note('The files are back.', back && undoable(task, back));
+  const { done, back } = await change(task, 'POST', path, { plan: plan.plan });
+  noteChange(task, done, 'The files are back.', back && undoable(task, back));
 }
 
 // copy puts the command that goes on with the task into the clipboard.

@@ -1,9 +1,10 @@
 // What a run goes with: the mode, the model, what it may do unasked and its limits, chosen from what the server knows.
 
+import { noteChange } from './actions.js';
 import { act, get, taskPath } from './api.js';
 import { combobox, offers } from './complete.js';
 import { store, stored } from './storage.js';
-import { dialog, el, field, note, tried } from './ui.js';
+import { dialog, el, field, tried } from './ui.js';
 import { Writing } from './writing.js';
 
 const usual = { placeholder: 'as the settings say' };
@@ -28,8 +29,7 @@ export async function switchMode(task, words = '') {
 }
 
 async function change(task, now, was, text) {
-  await act('PATCH', taskPath(task), now);
-  note(text, { does: 'Undo', act: tried(() => act('PATCH', taskPath(task), was)) });
+  noteChange(task, await act('PATCH', taskPath(task), now), text, { does: 'Undo', act: tried(() => act('PATCH', taskPath(task), was)) });
 }
 
 // start asks for what a new task needs. What was chosen last is the proposal; the words are a draft of their own.
