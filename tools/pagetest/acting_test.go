@@ -319,10 +319,15 @@ func TestStartATask(t *testing.T) {
 func TestRenamePinDeleteUndo(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	task := h.task("- tools: [{name: attempt_completion, input: {result: done}}]", "paint the fence", nil)
+	words := "paint the fence\nwith care " + strings.Repeat("and more ", 1000)
+	task := h.task("- tools: [{name: attempt_completion, input: {result: done}}]", words, nil)
 	h.wait(task, "completed")
 	tab := h.loggedIn(desktop, "/tasks/"+task)
 	tab.live()
+	tab.press("[data-does=rename]") // the field has one line, and does not join those of the title that stays
+	tab.sees("the title is there as it is shown", `document.querySelector('dialog [name=title]')?.value.startsWith('paint the fence with care and')`)
+	tab.press("dialog .primary")
+	tab.text("#notes", "Nothing changed.")
 	tab.press("[data-does=rename]")
 	tab.press("dialog [name=title]")
 	run[bool](tab, `document.querySelector('dialog [name=title]').select(), true`)

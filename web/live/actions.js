@@ -39,10 +39,12 @@ async function labelled(task, body, said) {
 }
 
 export async function rename(task, words = '') {
-  const title = words || (await get(taskPath(task))).title;
-  const d = await dialog('Rename the task', field('Title', el('input', { name: 'title', value: title, maxlength: 500, autofocus: true })), { does: 'Rename' });
+  const was = short((await get(taskPath(task))).title);
+  const d = await dialog('Rename the task', field('Title', el('input', { name: 'title', value: words || was, maxlength: 500, autofocus: true })), { does: 'Rename' });
   if (!d) return;
-  await labelled(task, { title: d.data.get('title').trim() || null }, 'The task has a new title.');
+  const title = d.data.get('title').trim();
+  if (title === was) return note('Nothing changed.');
+  await labelled(task, { title: title || null }, 'The task has a new title.');
 }
 
 export async function tag(task) {
