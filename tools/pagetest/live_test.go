@@ -395,6 +395,16 @@ func TestLogInEnds(t *testing.T) {
 	h.relay.mend()
 	tab.text("#live-state", "log-in has ended")
 	tab.sees("the words are there", `document.querySelector('#words').value === 'not lost'`)
+	// A log-in in another tab is seen: that tab is live, and so is this one.
+	var link struct {
+		URL string `json:"login_url"`
+	}
+	h.ask("POST", "/v1/server/logins", nil, &link)
+	_, path, _ := strings.Cut(link.URL, h.listen)
+	tab.profile.open(desktop, path).live()
+	tab.live()
+	tab.keys(enter)
+	tab.text("#messages", "not lost")
 }
 
 // A task that is deleted while its page is open is said to be gone.

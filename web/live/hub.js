@@ -27,6 +27,7 @@ export class Hub {
       this.stream.start(cursor);
       return;
     }
+    this.wake(); // the server has just answered the page, maybe after a new log-in
     if (!cursor) return;
     if (this.from && orderly(this.from, cursor) && reached(this.from, cursor)) {
       this.send(page, this.ring.filter((e) => !reached(e.id, cursor)));
