@@ -393,6 +393,24 @@ func TestRewindWithPreview(t *testing.T) {
 	}
 }
 
+// The model's messages have numbers of their own: where those are shown, no act takes one for that of the conversation.
+func TestNoActByTheModelsNumbers(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- {text: first reply}\n- tools: [{name: attempt_completion, input: {result: done}}]", "paint", nil)
+	h.wait(task, "completed")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	for _, view := range []string{"effective", "api", "aligned"} {
+		for _, key := range []string{"z", "f", "E"} {
+			tab.visit("/tasks/" + task + "?view=" + view)
+			tab.live()
+			tab.keys("k", "k", key)
+			tab.text("#notes", "Open the conversation for that")
+			tab.gone("#message-acts, dialog")
+		}
+	}
+}
+
 // A message that is selected stays so when it changes: keys go on from it, and acts are about it.
 func TestSelectionStaysAtItsMessage(t *testing.T) {
 	t.Parallel()

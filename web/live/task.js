@@ -146,17 +146,18 @@ export class TaskPage {
   // edit takes the task back to before the selected message of the person, or their last one, and puts its words into the
   // draft.
   edit() {
-    const said = (row) => row.matches('.user');
-    const row = this.selected?.isConnected && said(this.selected) ? this.selected : this.messages.rows().findLast((r) => said(r) && r.checkVisibility());
-    if (!row) return note('You have said nothing here yet.');
-    tried(async () => {
-      if (await again(this.id, +row.dataset.index, this.composer.writing.draft)) this.composer.words.focus();
-    })();
+    this.onRow(async (n) => {
+      if (await again(this.id, n, this.composer.writing.draft)) this.composer.words.focus();
+    }, '.user', 'You have said nothing here yet.');
   }
 
-  onRow(act) {
-    const row = this.selected?.isConnected ? this.selected : this.messages.rows().findLast((r) => r.checkVisibility());
-    if (row) tried(act)(+row.dataset.index, row);
+  // onRow acts on the selected message, if it is one of some, or on the last of those. The model's messages have numbers of
+  // their own.
+  onRow(act, some = '*', none = 'There is no message yet.') {
+    if (!['messages', 'raw'].includes(this.main.dataset.view)) return note('Open the conversation for that: the messages of the model have other numbers.');
+    const row = [...this.messages.rows().filter((r) => r.checkVisibility()), this.selected].findLast((r) => r?.isConnected && r.matches(some));
+    if (!row) return note(none);
+    tried(act)(+row.dataset.index);
   }
 
   select(row, focus = true) {
@@ -166,7 +167,7 @@ export class TaskPage {
     row.setAttribute('aria-current', 'true');
     row.tabIndex = -1;
     this.editing.hidden = !row.matches('.user');
-    row.append(this.rowActs);
+    if (row.id.startsWith('ui-')) row.append(this.rowActs);
     if (!focus) return;
     row.focus({ preventScroll: true });
     row.scrollIntoView({ block: 'nearest' });
