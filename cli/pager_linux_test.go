@@ -95,4 +95,12 @@ func TestLess(t *testing.T) {
 	if screen := x.exits(failure.ExitDone); strings.Contains(screen, "message 200.") {
 		t.Error("all of it was printed")
 	}
+	x = s.onTerminal("show", "long", "--tail", "0", "--ui")
+	x.expect("message 700.")
+	x.press("\x03")
+	x.expect("\a")
+	x.press("q")
+	if screen := x.exits(failure.ExitDone); strings.Contains(screen, "roost:") {
+		t.Errorf("Ctrl-C in the pager is told as an error:\n%s", screen)
+	}
 }

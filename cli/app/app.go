@@ -358,7 +358,7 @@ func (a *App) Paged(ctx context.Context, f func() error) error {
 	case errors.As(ended, &exit) && exit.ExitCode() == noCommand:
 		a.Warn("there is no pager " + line + "; NO_PAGER=1 prints without one")
 		return f() // no user has seen its first output and messages
-	case exit != nil && left:
+	case exit != nil && (left || len(interrupts) > 0): // after Ctrl-C in less, the shell above it ends with that signal
 		ended = nil
 	}
 	if _, werr := io.Copy(stderr, &said); err == nil {
