@@ -487,17 +487,14 @@ const largestInput = 64 << 10
 // countRepeats returns how many calls in a row, up to this one, are the same.
 func (a *Agent) countRepeats(c *task.Call) int {
 	s := a.state()
-	calls := s.Calls()
-	n := 1
-	for _, before := range slices.Backward(calls[:max(slices.Index(calls, c), 0)]) {
-		if n > maxRepeats {
-			break
-		}
-		if m := s.Message(before.Message); m == nil || m.Hidden != "" {
-			continue // a rewind took it back
-		}
-		if before.Name != c.Name || wasAskedAbout(before) || !sameInput(before.Input(), c.Input()) {
-			break
+	n, reached := 0, false
+	for _, before := range slices.Backward(s.Calls()) { // c is near the end of all calls
+		reached = reached || before == c
+		switch m := s.Message(before.Message); {
+		case !reached, m == nil || m.Hidden != "": // a later call; or a rewind took it back
+			continue
+		case n > maxRepeats || before.Name != c.Name || wasAskedAbout(before) || !sameInput(before.Input(), c.Input()):
+			return n
 		}
 		n++
 	}
