@@ -19,6 +19,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/workspace/shell"
 )
@@ -261,9 +262,13 @@ func offersOf(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
 	return list, notes
 }
 
+// propertyName matches the names of properties that Anthropic accepts.
+var propertyName = lazyregexp.New(`^[a-zA-Z0-9_.-]{1,64}$`)
+
 // repairedSchema returns a schema that every provider accepts: an object, with its properties, and without members
-// that some providers refuse at the top level. The server checks its input itself, so with a laxer schema only the
-// model can err. Members are in a fixed order, so that the same schema gives the same bytes.
+// that some providers refuse, because one refused schema fails every request. The server checks its input itself, so
+// with a laxer schema only the model can err. Members are in a fixed order, so that the same schema gives the same
+// bytes.
 func repairedSchema(raw []byte) (json.RawMessage, error) {
 	if len(raw) > maxSchema {
 		return nil, fmt.Errorf("its schema has %d bytes, more than %d", len(raw), maxSchema)
@@ -272,29 +277,61 @@ func repairedSchema(raw []byte) (json.RawMessage, error) {
 	if err := json.Unmarshal(raw, &schema); err != nil {
 		return nil, errors.New("its schema is not a JSON object")
 	}
-	if schema == nil {
-		schema = map[string]any{}
+	if kind := schema["type"]; kind != nil && kind != "object" {
+		return nil, fmt.Errorf("its schema describes %q, not an object", shown(fmt.Sprint(kind), 40))
 	}
-	switch kind := schema["type"].(type) {
-	case nil:
-	case string:
-		if kind != "object" {
-			return nil, fmt.Errorf("its schema describes %q, not an object", shown(kind, 40))
-		}
-	default:
-		return nil, errors.New("the type in its schema is not a string")
-	}
-	schema["type"] = "object"
-	if properties, ok := schema["properties"].(map[string]any); !ok || properties == nil {
-		schema["properties"] = map[string]any{}
-	}
+	mend(schema)
 	for _, name := range []string{"anyOf", "oneOf", "allOf", "not", "enum", "if", "then", "else", "$schema", "$id"} {
 		delete(schema, name)
 	}
-	if _, ok := schema["required"].([]any); !ok {
-		delete(schema, "required")
+	properties, _ := schema["properties"].(map[string]any)
+	maps.DeleteFunc(properties, func(name string, _ any) bool { return !propertyName().MatchString(name) })
+	out := map[string]any{"properties": map[string]any{}}
+	maps.Copy(out, schema)
+	out["type"] = "object"
+	if required, is := schema["required"].([]any); is {
+		out["required"] = slices.DeleteFunc(required, func(name any) bool { return properties[fmt.Sprint(name)] == nil })
 	}
-	return json.Marshal(schema)
+	return json.Marshal(out)
+}
+
+// mend removes from a schema, and from those in it, what draft 2020-12 of JSON Schema does not allow but older drafts
+// and OpenAPI do, and lets an array hold anything where it does not say what. It returns false for what is no schema.
+func mend(value any) bool {
+	schema, is := value.(map[string]any)
+	if !is {
+		_, is = value.(bool)
+		return is
+	}
+	for name, value := range schema {
+		keep := value != nil
+		switch name {
+		case "properties", "patternProperties", "$defs", "definitions":
+			var inner map[string]any
+			inner, keep = value.(map[string]any)
+			maps.DeleteFunc(inner, func(_ string, v any) bool { return !mend(v) })
+		case "anyOf", "oneOf", "allOf", "prefixItems":
+			list, _ := value.([]any)
+			list = slices.DeleteFunc(list, func(v any) bool { return !mend(v) })
+			schema[name], keep = list, len(list) > 0
+		case "items", "additionalProperties", "contains", "not", "if", "then", "else":
+			keep = mend(value)
+		case "required", "enum":
+			_, keep = value.([]any)
+		case "exclusiveMinimum", "exclusiveMaximum":
+			_, keep = value.(float64)
+		case "type":
+			_, several := value.([]any)
+			keep = several || slices.Contains([]any{"object", "array", "string", "number", "integer", "boolean", "null"}, value)
+		}
+		if !keep {
+			delete(schema, name)
+		}
+	}
+	if schema["type"] == "array" && schema["items"] == nil {
+		schema["items"] = map[string]any{}
+	}
+	return true
 }
 
 // Resource is something that a server offers for reading.

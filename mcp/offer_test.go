@@ -59,6 +59,12 @@ func TestSchemasThatProvidersTake(t *testing.T) {
 		`null`: `{"properties":{},"type":"object"}`,
 		`{"type":"object","$schema":"x","properties":{"b":{"type":"string"},"a":{"anyOf":[{"type":"null"}]}},"required":["b"],"additionalProperties":false}`: `{"additionalProperties":false,"properties":{"a":{"anyOf":[{"type":"null"}]},"b":{"type":"string"}},"required":["b"],"type":"object"}`,
 		`{"oneOf":[{"required":["a"]}],"properties":null,"required":"a"}`:                                                                                    `{"properties":{},"type":"object"}`,
+		// OpenAI: "array schema missing items".
+		`{"properties":{"a":{"type":"array"},"b":{"items":{"type":"array"},"type":"array"}}}`: `{"properties":{"a":{"items":{},"type":"array"},"b":{"items":{"items":{},"type":"array"},"type":"array"}},"type":"object"}`,
+		// Anthropic: "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'".
+		`{"properties":{"a.b-c":{},"filter[x]":{},"$top":{},"` + strings.Repeat("x", 65) + `":{},"":{}},"required":["filter[x]","a.b-c",7]}`: `{"properties":{"a.b-c":{}},"required":["a.b-c"],"type":"object"}`,
+		// Anthropic: "JSON schema is invalid. It must match JSON Schema draft 2020-12".
+		`{"title":null,"properties":{"n":{"type":"number","minimum":0,"exclusiveMinimum":true,"required":true,"description":null},"t":{"items":[{"type":"string"}]},"f":{"type":"file"},"e":{"enum":"x"},"u":{"anyOf":[{"type":"any"},7]},"o":{"properties":{"required":{"type":"boolean"},"q":null}},"d":{"default":["x"],"additionalProperties":"no"}},"$defs":{"x":{"pattern":null}}}`: `{"$defs":{"x":{}},"properties":{"d":{"default":["x"]},"e":{},"f":{},"n":{"minimum":0,"type":"number"},"o":{"properties":{"required":{"type":"boolean"}}},"t":{},"u":{"anyOf":[{}]}},"type":"object"}`,
 	} {
 		if got, err := repairedSchema([]byte(in)); err != nil || string(got) != want {
 			t.Errorf("%s: got %s, %v, want no error and string(got) = %v", in, got, err, want)
