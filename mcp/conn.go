@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/workspace/shell"
 )
@@ -445,8 +445,8 @@ const maxMessage = 16 << 20
 
 var errLong = fmt.Errorf("it sent a message of more than %d MB", maxMessage>>20)
 
-// jsonLines reads those lines of a server's stdout that are JSON. Many servers print a greeting or a log there, which
-// must not end the connection; errors quote such lines.
+// jsonLines reads those lines of a server's stdout that are messages. Many servers print a greeting or a log there,
+// which may be JSON and must not end the connection; errors quote such lines.
 type jsonLines struct {
 	io.Closer
 	lines *bufio.Scanner
@@ -471,8 +471,12 @@ func (l *jsonLines) Read(p []byte) (int, error) {
 			return 0, cmp.Or(l.lines.Err(), io.EOF)
 		}
 		text := bytes.TrimSpace(l.lines.Bytes())
+		message := text
+		for message = range esjson.Array(text) { // a batch
+			break
+		}
 		switch {
-		case len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text):
+		case esjson.Valid(text) && esjson.TextOf(message, "jsonrpc") == "2.0":
 			l.rest = append(bytes.Clone(text), '\n')
 		case len(text) > 0:
 			_, _ = l.junk.Write(append(bytes.Clone(text), '\n'))

@@ -33,17 +33,19 @@ func TestAMessageWithoutAnEnd(t *testing.T) {
 // own, and the rest is kept for error texts.
 func TestMessagesAmongJunk(t *testing.T) {
 	junk := &tail{}
-	in := "hello\n\n{\"a\":1}\n  {\"b\":[2]}\r\n{broken}\n[3]\n\x1b[31mred\x1b[0m\n{\"last\":4}"
+	one, two, last := `{"jsonrpc":"2.0","method":"a"}`, `{"id":2,"result":{},"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","id":4,"error":"x"}`
+	batch := "[" + one + "]"
+	in := "hello\n\n" + one + "\n  " + two + "\r\n{broken}\n" + batch + "\n[]\n[3]\n" + `{"level":"info","msg":"started"}` + "\n\x1b[31mred\x1b[0m\n" + last
 	out, err := io.ReadAll(newLines(io.NopCloser(strings.NewReader(in)), junk, &atomic.Bool{}))
-	if want := "{\"a\":1}\n{\"b\":[2]}\n[3]\n{\"last\":4}\n"; err != nil || string(out) != want {
+	if want := strings.Join([]string{one, two, batch, last, ""}, "\n"); err != nil || string(out) != want {
 		t.Errorf("got %q, %v, want no error and string(out) = %v", out, err, want)
 	}
-	if got := junk.lastLines(); got != "hello\n{broken}\nred" {
-		t.Errorf("got %q, want got = \"hello\\n{broken}\\nred\"", got)
+	if got, want := junk.lastLines(), "{broken}\n[]\n[3]\n"+`{"level":"info","msg":"started"}`+"\nred"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 	rapid.Check(t, func(r *rapid.T) {
 		var in, want strings.Builder
-		for _, line := range rapid.SliceOf(rapid.SampledFrom([]string{`{"a":1}`, `{"b":"` + strings.Repeat("long ", 20_000) + `"}`, "log", "", "{", "}{"})).Draw(r, "lines") {
+		for _, line := range rapid.SliceOf(rapid.SampledFrom([]string{one, `{"jsonrpc":"2.0","b":"` + strings.Repeat("long ", 20_000) + `"}`, "log", "", "{", "}{", "{}"})).Draw(r, "lines") {
 			in.WriteString(line + "\n")
 			if len(line) > 2 && line[0] == '{' {
 				want.WriteString(line + "\n")
