@@ -436,12 +436,7 @@ func candidates(e *store.AmbiguousError) (out []api.Candidate) {
 }
 
 // Clip shortens a client's text for an answer.
-func Clip(text string) string {
-	if len(text) > 100 {
-		return strings.ToValidUTF8(text[:100], "") + "..."
-	}
-	return text
-}
+func Clip(text string) string { return api.Shorten(text, 100) }
 
 // AnsweredProblem refuses a late answer and shows the first one.
 func AnsweredProblem(e *engine.AnsweredError) *api.Problem {

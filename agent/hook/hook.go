@@ -285,9 +285,5 @@ func (h Hook) failed(why string) Answer {
 
 // shortened returns what a hook wrote, cut to the length of a reason.
 func shortened(text string) string {
-	text = strings.TrimSpace(text)
-	if len(text) > reasonLimit {
-		text = strings.ToValidUTF8(text[:reasonLimit], "") + "..."
-	}
-	return cmp.Or(text, "it gave no reason")
+	return cmp.Or(api.Shorten(strings.TrimSpace(text), reasonLimit), "it gave no reason")
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
 )
@@ -145,21 +146,11 @@ func Redact(text, key string) string {
 	return keyShape().ReplaceAllString(text, "[key]")
 }
 
-// ellipsis marks where Shorten cut.
-const ellipsis = "..."
+// ellipsis marks where api.Shorten cut.
+const ellipsis = "…"
 
 // Shorten cuts a provider's error page to a length that fits a terminal.
-func Shorten(text string, max int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= max {
-		return text
-	}
-	cut := max
-	for cut > 0 && text[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return text[:cut] + ellipsis
-}
+func Shorten(text string, max int) string { return api.Shorten(strings.Join(strings.Fields(text), " "), max) }
 
 // proxyError is a proxy's refusal to connect to the provider.
 type proxyError struct{ proxy, status string }

@@ -150,8 +150,8 @@ func TestShorten(t *testing.T) {
 	if got := Shorten(" a\n\n b ", 10); got != "a b" {
 		t.Errorf("got %q, want got = \"a b\"", got)
 	}
-	if got := Shorten("ééé", 3); got != "é..." {
-		t.Errorf("got %q, want got = \"é...\"", got)
+	if got := Shorten("ééé", 5); got != "é…" {
+		t.Errorf("got %q, want got = \"é…\"", got)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/tool"
@@ -172,7 +173,7 @@ func askTool(o mcp.Offer, arguments json.RawMessage) tool.Ask {
 		ask.Agreed = "alwaysAllow of the server " + o.Server
 	}
 	if len(ask.Title) > titleLimit {
-		ask.Title = strings.ToValidUTF8(ask.Title[:titleLimit], "") + "..."
+		ask.Title = api.Shorten(ask.Title, titleLimit)
 		var pretty bytes.Buffer
 		if json.Indent(&pretty, arguments, "", "  ") == nil {
 			ask.Diff = pretty.String()

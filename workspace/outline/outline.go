@@ -17,6 +17,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 )
 
@@ -45,16 +46,9 @@ func Of(name, text string) string {
 			continue
 		}
 		end := language.end(lines, i, level)
-		fmt.Fprintf(&b, "%d--%d | %s\n", i+1, end+1, short(strings.TrimRight(line, " \t")))
+		fmt.Fprintf(&b, "%d--%d | %s\n", i+1, end+1, api.Shorten(strings.TrimRight(line, " \t"), maxLine))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-func short(line string) string {
-	if len(line) <= maxLine {
-		return line
-	}
-	return strings.ToValidUTF8(line[:maxLine], "") + "..."
 }
 
 // language describes the declarations of a language.

@@ -52,7 +52,7 @@ func TestOfLeavesStatementsOut(t *testing.T) {
 
 func TestOfCutsLongLines(t *testing.T) {
 	got := outline.Of("a.go", "var s = \""+strings.Repeat("ä", 500)+"\"")
-	if len(got) > 200 || !strings.HasSuffix(got, "ä...") {
+	if len(got) > 200 || !strings.HasSuffix(got, "ä…") {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
 }
