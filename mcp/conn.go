@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/roost-dev/roost/api"
@@ -299,7 +300,9 @@ func (c *conn) call(ctx context.Context, f func(context.Context, *session) error
 			continue
 		}
 		text := s.describe(c.hub, err)
-		c.drop(s)
+		if wire, _ := errors.AsType[*jsonrpc.Error](err); !givenUp(wire) {
+			c.drop(s)
+		}
 		return &CallError{Server: c.server.Name, Reason: "the connection failed: " + text, Unknown: !undelivered(err), Err: err}
 	}
 }

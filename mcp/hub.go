@@ -176,9 +176,13 @@ func (h *Hub) Read(ctx context.Context, server, uri string) (Result, error) {
 	})
 }
 
+// givenUp reports whether an error is the library's own: it gave up a request, without an answer of the server or with a
+// status such as 503 for one, and kept the connection.
+func givenUp(err *jsonrpc.Error) bool { return err != nil && err.Message == "rejected by transport" }
+
 // answered turns a server's error answer into a refusal.
 func answered(err error) error {
-	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && !givenUp(wire) {
 		return &refusal{fmt.Errorf("it refused the call: %s (%d)", wire.Message, wire.Code)}
 	}
 	return err

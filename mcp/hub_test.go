@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -354,8 +355,60 @@ func TestHTTPServerThatIsStartedAnew(t *testing.T) {
 	call(t, h, "web", "echo", `{}`)
 	web.CloseClientConnections()
 	web.Close()
-	if e := failing(t, h, "web", "echo", `{}`); e.Unknown || !strings.Contains(e.Error(), "refused") {
-		t.Errorf("got %+v, want not e.Unknown and strings.Contains(e.Error(), \"refused\")", e)
+	failing(t, h, "web", "echo", `{}`) // perhaps over the connection that was just closed
+	if e := failing(t, h, "web", "echo", `{}`); e.Unknown || !strings.Contains(e.Error(), "connection refused") {
+		t.Errorf("got %+v, want not e.Unknown and strings.Contains(e.Error(), \"connection refused\")", e)
+	}
+}
+
+// A status that is no answer of the server's says what it is, and leaves open what the call did. The server keeps its
+// session where the status passes by.
+func TestCallsThatAStatusEnds(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]struct {
+		words    string
+		unknown  bool
+		sessions int64
+	}{
+		http.StatusInternalServerError: {"Internal Server Error", true, 1},
+		http.StatusGatewayTimeout:      {"Gateway Timeout", true, 1},
+		http.StatusTooManyRequests:     {"Too Many Requests", true, 1},
+		http.StatusBadRequest:          {"Bad Request", true, 2},
+		http.StatusUnauthorized:        {"wants a log-in; roost mcp login web starts one", false, 2},
+	} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			server := mcptest.New("")
+			t.Cleanup(func() { mcptest.Hangup(server) })
+			next := mcptest.Handler(server)
+			var refuses atomic.Bool
+			var sessions atomic.Int64
+			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				if bytes.Contains(body, []byte(`"initialize"`)) {
+					sessions.Add(1)
+				}
+				if refuses.Load() && bytes.Contains(body, []byte(`"tools/call"`)) {
+					w.WriteHeader(status)
+					return
+				}
+				next.ServeHTTP(w, r)
+			}))
+			t.Cleanup(web.Close)
+			h := hub(t, Server{Name: "web", Kind: HTTP, URL: web.URL, State: Allowed, Timeout: 30 * time.Second})
+			call(t, h, "web", "echo", `{}`)
+			refuses.Store(true)
+			e := failing(t, h, "web", "echo", `{}`)
+			if !strings.Contains(e.Error(), want.words) || e.Unknown != want.unknown {
+				t.Errorf("got %v, unknown %v, want the words %q, unknown %v", e, e.Unknown, want.words, want.unknown)
+			}
+			refuses.Store(false)
+			call(t, h, "web", "echo", `{}`)
+			if got := sessions.Load(); got != want.sessions {
+				t.Errorf("got %d sessions, want %d", got, want.sessions)
+			}
+		})
 	}
 }
 
