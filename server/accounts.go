@@ -145,7 +145,7 @@ func (s *Server) ownKey(a *asked, key string) string {
 	if key == "" || person == "" || s.passedOn(a.Request) {
 		return key
 	}
-	return idempotency.Identity(person + "/" + key)
+	return idempotency.Identity(person+"/"+key, nil)
 }
 
 // passedOn reports whether another server passed a request on, which has recorded it and replaced its key.

@@ -46,7 +46,7 @@ func (s *Server) change(w http.ResponseWriter, a *asked) *api.Problem {
 		// A client of this process loses no answer of this server, so its requests are not stored. A repeated request may
 		// have taken effect in another process, to which this server passed it on: the journal shows that.
 		if a.again = a.Header.Get(client.AttemptHeader) != ""; a.again {
-			a.identity = idempotency.Identity(key)
+			a.identity = idempotency.Identity(key, a.body)
 		}
 		key = ""
 	}
@@ -83,7 +83,7 @@ func keyOf(a *asked) (string, *api.Problem) {
 
 // once carries out a request with an idempotency key. A repeated request gets the answer of the first one.
 func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem {
-	a.identity = idempotency.Identity(key)
+	a.identity = idempotency.Identity(key, a.body)
 	one, done, err := s.keyed.Begin(a.Context(), key, a.Method+" "+a.URL.Path, idempotency.Fingerprint(a.Request, a.body))
 	switch {
 	case errors.Is(err, idempotency.ErrInFlight):

@@ -119,6 +119,26 @@ func TestAKeyIsOfOneRequest(t *testing.T) {
 			t.Errorf("a record holds the token or the key: %s", data)
 		}
 	}
+	// After a day nothing is known of a key: another request with it is carried out, and is not answered as the first one.
+	g.state(r.ID, "completed")
+	for _, file := range g.records() {
+		fixture.NoError(t, os.Remove(file))
+	}
+	texts := map[string]bool{}
+	for _, text := range []string{"first words", "second words"} {
+		var other made
+		g.did(201, &other, "POST", "/v1/tasks", g.task(sayDone, text), key)
+		var sent api.Sent
+		g.did(202, &sent, "POST", "/v1/tasks/"+r.Task+"/messages", `{"text":"`+text+`"}`, keyHeader+": k2")
+		g.idle(r.Task)
+		texts[other.Task], texts[sent.Input] = true, true
+		for _, file := range g.records() {
+			fixture.NoError(t, os.Remove(file))
+		}
+	}
+	if len(texts) != 4 || texts[r.Task] {
+		t.Errorf("got the tasks and inputs %v, want two new tasks and two inputs", texts)
+	}
 }
 
 // A change whose answer a kill lost is not made twice, also when a repeat of it was refused in between.
