@@ -39,12 +39,17 @@ func (k *Keeper) Hold(ctx context.Context, paths []string) (map[string]api.FileV
 			}
 		}
 	}
+	return k.HoldAt(ctx, all)
+}
+
+// HoldAt is Hold for recorded paths. It follows no link, and leaves out what lies behind one.
+func (k *Keeper) HoldAt(ctx context.Context, paths []string) (map[string]api.FileVersion, error) {
 	defer k.store.Keep()() // no collection removes it between the write and the record of it
-	out, err := k.hold(ctx, all)
+	out, err := k.hold(ctx, paths)
 	if err != nil {
 		return nil, fmt.Errorf("keep files for a checkpoint: %w", err)
 	}
-	k.Know(all...)
+	k.Know(paths...)
 	k.noteHeld(slices.Collect(maps.Values(out))...)
 	return out, nil
 }
@@ -69,6 +74,9 @@ func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]api.FileV
 	}
 	out := make(map[string]api.FileVersion, len(paths))
 	for _, p := range paths {
+		if _, ok, err := g.Look(OnDisk(p)); !plain(p) || err == nil && !ok {
+			continue
+		}
 		v, err := k.version(ctx, g, p, k.o.MaxHold, func(c *fileContent) (string, error) {
 			if k.isSound(ctx, c.hash()) {
 				return string(c.hash()), nil

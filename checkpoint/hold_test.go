@@ -104,6 +104,26 @@ func TestHoldOfLinks(t *testing.T) {
 	}
 }
 
+// A plan names links as they stand: wherever they lead, also nowhere, they are kept.
+func TestHoldAtFollowsNothing(t *testing.T) {
+	l := newBench(t, Options{})
+	l.write("real/f", "text")
+	for name, target := range map[string]string{"loop": "loop", "long": strings.Repeat("n", 300), "link": "real/f", "way": "real"} {
+		l.must(os.Symlink(target, l.at(name)))
+	}
+	l.must(os.Mkdir(l.at(".rooignore"), 0o755)) // rules that nobody can read hide nothing from a checkpoint
+	got := map[string]string{}
+	held, err := l.k.HoldAt(t.Context(), []string{"loop", "long", "link", "way/f", "loop/f", ".git/index", "real/f"})
+	l.must(err)
+	for p, v := range held {
+		got[p] = v.Kind
+	}
+	want := map[string]string{"loop": api.KindLink, "long": api.KindLink, "link": api.KindLink, "real/f": api.KindFile}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
 // Look follows nothing: a path that is behind a link now is none that was recorded.
 func TestLookFollowsNothing(t *testing.T) {
 	l := newBench(t, Options{})

@@ -164,19 +164,10 @@ func (f *taskFiles) recordedPaths(given ...string) (out []string, err error) {
 	return out, nil
 }
 
-// holdContents keeps the contents of files at recorded paths, and of no others: the target of a link is not among them.
+// holdContents keeps the contents of files at recorded paths.
 func (f *taskFiles) holdContents(ctx context.Context, paths []string) (map[string]api.FileVersion, error) {
-	held, err := f.keeper.Hold(ctx, paths)
-	if err != nil {
-		return nil, inUse(err)
-	}
-	out := make(map[string]api.FileVersion, len(paths))
-	for _, path := range paths {
-		if v, is := held[path]; is {
-			out[path] = v
-		}
-	}
-	return out, nil
+	held, err := f.keeper.HoldAt(ctx, paths)
+	return held, inUse(err)
 }
 
 // inUse makes an error that wraps checkpoint.ErrInUse wrap store.ErrForeignBusy too: it is reported like another program
