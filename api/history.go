@@ -289,7 +289,7 @@ type FileVersion struct {
 	Size int64  `json:"size,omitempty"`
 	Hash string `json:"hash,omitempty"` // SHA-256 of the content (of a link: of its target), hex
 	Blob string `json:"blob,omitempty"` // its object in the workspace's store (git's SHA-1 blob id, hex); "" = the store lacks the content
-	Dirs int    `json:"dirs,omitempty"` // of a path that is gone: how many of the folders above it are missing too
+	Dirs int    `json:"dirs,omitempty"` // of a path that is gone, or behind a link: how many of the folders above it are missing too
 }
 
 // Same reports whether two versions have the same content, kind and permissions. It is false if the content of one was never

@@ -172,7 +172,7 @@ func (k *Keeper) version(ctx context.Context, g *workspace.Tree, p string, small
 		case err != nil:
 			return gone, err
 		case !ok:
-			return api.FileVersion{Kind: api.KindOther}, nil
+			return api.FileVersion{Kind: api.KindOther, Dirs: g.Missing(OnDisk(p))}, nil
 		case info == nil:
 			gone.Dirs = g.Missing(OnDisk(p))
 			return gone, nil

@@ -197,7 +197,7 @@ func (p Plan) Files(held map[string]api.FileVersion) (files []task.RestoreFile) 
 		v, ok := held[i.Path]
 		switch {
 		case !ok && i.Now.Kind == api.KindOther:
-			v = i.Now // below a link that is removed first
+			v = api.FileVersion{Kind: api.KindGone, Dirs: i.Now.Dirs} // below a link that is removed first
 		case !ok || !v.Same(i.Now):
 			i.Act, i.Why = ActKeep, "it changed while the restore was prepared"
 			continue

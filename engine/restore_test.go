@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -179,6 +180,51 @@ func TestRestoreUndoRedo(t *testing.T) {
 	b.wantFiles("both undone", after)
 	if n := len(b.restore(id, checkpoints.RestoreOptions{To: "c3"}).Files); n != 0 {
 		t.Errorf("nothing differs from c3, and %d files were put back", n)
+	}
+}
+
+// A folder may take the place of a link, and a link that of a folder: the undo of a restore brings both back.
+func TestUndoWhereALinkAndAFolderChangedPlaces(t *testing.T) {
+	for name, command := range map[string]string{
+		"a folder for a link": "rm link; mkdir -p link/sub; echo x > link/sub/f",
+		"a link for a folder": "rm -r folder; ln -s d folder",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.put("d/own.txt", "own\n")
+			b.put("folder/sub/f", "f\n")
+			if err := os.Symlink("d", filepath.Join(b.workspace, "link")); err != nil {
+				t.Fatal(err)
+			}
+			leads := func(when string, want map[string]bool) {
+				t.Helper()
+				for name, want := range want {
+					if _, err := os.Readlink(filepath.Join(b.workspace, name)); (err == nil) != want {
+						t.Errorf("%s: %s is a link: %v, want %v", when, name, err == nil, want)
+					}
+				}
+			}
+			before := b.files()
+			run, outcome, _ := b.runScript(fmt.Sprintf("- tools: [{name: execute_command, input: {command: %q}}]\n", command) +
+				"- tools: [{name: attempt_completion, input: {result: done}}]\n")
+			wantOutcome(t, outcome, "completed", "")
+			after, folder := b.files(), name == "a folder for a link"
+			for range 2 {
+				b.restore(run.TaskID, checkpoints.RestoreOptions{To: "0"})
+				b.wantFiles("restored", before)
+				leads("restored", map[string]bool{"link": true, "folder": false})
+				_, r := b.undo(run.TaskID, false)
+				b.wantFiles("undone", after)
+				leads("undone", map[string]bool{"link": !folder, "folder": !folder})
+				if len(r.Conflicts)+len(r.Left) != 0 {
+					t.Errorf("undo: conflicts %v, left %v, want none", r.Conflicts, r.Left)
+				}
+				b.undo(run.TaskID, true)
+				b.wantFiles("done again", before)
+				b.undo(run.TaskID, false)
+				b.wantFiles("undone again", after)
+			}
+		})
 	}
 }
 

@@ -72,10 +72,10 @@ func (t *Tree) folder(dir string) (folderState, error) {
 	return s, nil
 }
 
-// Missing returns how many of the folders above a path do not exist.
+// Missing returns how many of the folders above a path do not exist, or are links or behind one.
 func (t *Tree) Missing(path string) (n int) {
 	for dir := filepath.Dir(path); dir != "."; dir = filepath.Dir(dir) {
-		if s, err := t.folder(dir); err != nil || s != noFolder {
+		if s, err := t.folder(dir); err != nil || s == aFolder {
 			break
 		}
 		n++

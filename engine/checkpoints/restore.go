@@ -507,7 +507,7 @@ func (p *plannedRestore) planUndo(ctx context.Context, files []task.RestoreFile)
 		switch {
 		case i.Now.Same(f.To):
 			continue
-		case !i.Now.Same(f.From):
+		case !i.Now.Same(f.From) && (i.Now.Kind != api.KindOther || f.From.Kind != api.KindGone): // not behind a new link
 			i.Act, i.Conflict, i.Why = checkpoint.ActKeep, true, "others have changed it since"
 		}
 		plan.Items = append(plan.Items, i)
