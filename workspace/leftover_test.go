@@ -147,6 +147,7 @@ func TestSweepTakesOnlyDeadOnesOfOurs(t *testing.T) {
 	fixture.Link(t, dead, filepath.Join(root, ".m.roost-0123456789ab.tmp"))
 	want := tree(t, root)
 	delete(want, dead)
+	fixture.WriteFile(t, filepath.Join(root, ".two\nlines.roost-0123456789ab.tmp"), "dead")
 
 	dir, err := w.pinFolder(root, true)
 	if err != nil {
@@ -158,8 +159,8 @@ func TestSweepTakesOnlyDeadOnesOfOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	want[alive.name] = "being written"
-	if n, err := w.Sweep(resolve(t, w, "anything")); n != 1 || err != nil {
-		t.Errorf("Sweep removed %d, %v", n, err)
+	if n, err := w.Sweep(resolve(t, w, "anything")); n != 2 || err != nil {
+		t.Errorf("Sweep removed %d, %v, want 2, no error", n, err)
 	}
 	if d := cmp.Diff(want, tree(t, root)); d != "" {
 		t.Error(d)

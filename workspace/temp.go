@@ -30,7 +30,7 @@ type temp struct {
 }
 
 // tempName is ".NAME.roost-XXXXXXXXXXXX.tmp".
-var tempName = lazyregexp.New(`^\..+\.roost-[0-9a-f]{12}\.tmp$`)
+var tempName = lazyregexp.New(`(?s)^\..+\.roost-[0-9a-f]{12}\.tmp$`)
 
 // IsTemporary reports whether a name is one of the temporary files of writes.
 func IsTemporary(name string) bool {
