@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
@@ -81,13 +82,14 @@ func TestAKilledRestoreIsCompletedOrTakenBack(t *testing.T) {
 	if testing.Short() {
 		points = points[4:]
 	}
-	paths := []string{"edited", "deleted/with/its/folder", "new/folder/made", "link", "was", "mode"}
+	paths := []string{"edited", "deleted/with/its/folder", "new/folder/made", "link", "was", "mode", "folder"}
 	l := newBench(t, Options{Git: "none"})
 	l.write("edited", "old")
 	l.write("deleted/with/its/folder", "old")
 	l.must(os.Symlink("edited", l.at("link")))
 	l.write("was", "a file")
 	l.write("mode", "same")
+	l.must(os.Symlink("nowhere", l.at("folder")))
 	before := l.tree()
 	list := l.past(paths, func() {
 		l.write("edited", "new")
@@ -98,9 +100,13 @@ func TestAKilledRestoreIsCompletedOrTakenBack(t *testing.T) {
 		l.remove("was")
 		l.must(os.Symlink("mode", l.at("was")))
 		l.must(os.Chmod(l.at("mode"), 0o755))
+		l.remove("folder")
+		l.write("folder/sub/f", "new")
 	})
 	after := l.tree()
-	files := l.intent(l.plan(list, 1, Keep))
+	files := append(l.intent(l.plan(list, 1, Keep)), task.RestoreFile{
+		Path: "folder/sub/f", From: l.hold("folder/sub/f")["folder/sub/f"], To: api.FileVersion{Kind: api.KindGone, Dirs: 2},
+	})
 	for _, point := range points {
 		for n := 1; ; n++ {
 			at := fmt.Sprintf("%s:%d", point, n)
@@ -111,7 +117,9 @@ func TestAKilledRestoreIsCompletedOrTakenBack(t *testing.T) {
 				break
 			}
 			if n%2 == 1 {
-				l.apply(files)
+				if got := l.apply(files); len(got.Left) != 0 {
+					t.Errorf("completed after %s: left %v, want none", at, got.Left)
+				}
 				l.wantTree("completed after "+at, before)
 			}
 			l.apply(task.Swapped(files))

@@ -199,7 +199,7 @@ func (b *Restorer) prepare(ctx context.Context, o RestoreStep) (c *pendingRestor
 	}
 	b.removeLeftoverLinks(abs, from, to)
 	now, err := b.w.entryAt(ctx, o.Path)
-	if err == nil && foreign(now) && foreign(to) {
+	if err == nil && foreign(now) && (foreign(to) || to.Kind == api.KindGone && now.Dirs > 0) { // behind a link nothing is ours
 		return nil, AlreadyThere, nil
 	}
 	if foreign(from) {
@@ -450,7 +450,7 @@ func (w *Workspace) entryAt(ctx context.Context, rel string) (api.FileVersion, e
 	case err != nil:
 		return api.FileVersion{}, err
 	case !ok:
-		return api.FileVersion{Kind: api.KindOther}, nil
+		return api.FileVersion{Kind: api.KindOther, Dirs: tree.Missing(rel)}, nil
 	case info == nil:
 		return api.FileVersion{Kind: api.KindGone, Dirs: tree.Missing(rel)}, nil
 	}

@@ -73,7 +73,8 @@ func TestPlace(t *testing.T) {
 		"an empty folder in the way":  {func(r string) { _ = os.Mkdir(filepath.Join(r, "a"), 0o777) }, "a", absent(0), fileOf("x", 0o644), "x", Restored, "a=644 x"},
 		"a folder in the way":         {func(r string) { mk(r, "a/b", "y", 0o644) }, "a", absent(0), fileOf("x", 0o644), "x", LeftAlone, "a/b=644 y"},
 		"a file in the way":           {func(r string) { mk(r, "a", "y", 0o644) }, "a/b", absent(1), fileOf("x", 0o644), "x", LeftAlone, "a=644 y"},
-		"behind a link":               {func(r string) { mk(r, "d/a", "x", 0o644); _ = os.Symlink("d", filepath.Join(r, "l")) }, "l/a", fileOf("x", 0o644), absent(0), "", LeftAlone, "d/a=644 x l>d"},
+		"behind a link":               {func(r string) { mk(r, "d/a", "x", 0o644); _ = os.Symlink("d", filepath.Join(r, "l")) }, "l/a", fileOf("x", 0o644), fileOf("y", 0o644), "y", LeftAlone, "d/a=644 x l>d"},
+		"gone behind a link":          {func(r string) { mk(r, "d/a", "x", 0o644); _ = os.Symlink("d", filepath.Join(r, "l")) }, "l/a", fileOf("x", 0o644), absent(1), "", AlreadyThere, "d/a=644 x l>d"},
 		"behind a link, folders":      {func(r string) { mk(r, "d/a", "x", 0o644); _ = os.Symlink("d", filepath.Join(r, "l")) }, "l/new/a", absent(1), fileOf("y", 0o644), "y", LeftAlone, "d/a=644 x l>d"},
 		"foreign is nothing of ours":  {func(r string) { mk(r, "a", "x", 0o644) }, "a", fileOf("x", 0o644), api.FileVersion{Kind: api.KindOther}, "", Restored, ""},
 		"foreign that is gone":        {func(string) {}, "a", api.FileVersion{Kind: api.KindOther}, fileOf("x", 0o644), "x", Restored, "a=644 x"},
@@ -226,8 +227,8 @@ func TestThingsAndMissingFolders(t *testing.T) {
 		"file/b":   absent(1),
 		"file/b/c": absent(2),
 		"l":        linkOf("d"),
-		"l/a":      {Kind: api.KindOther},
-		"l/n/a":    {Kind: api.KindOther},
+		"l/a":      {Kind: api.KindOther, Dirs: 1},
+		"l/n/a":    {Kind: api.KindOther, Dirs: 2},
 	} {
 		got, err := w.EntryAt(t.Context(), rel)
 		if err != nil || got != want {
