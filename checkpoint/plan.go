@@ -198,11 +198,11 @@ func (p Plan) Files(held map[string]api.FileVersion) (files []task.RestoreFile) 
 		switch {
 		case !ok && i.Now.Kind == api.KindOther:
 			v = api.FileVersion{Kind: api.KindGone, Dirs: i.Now.Dirs} // below a link that is removed first
-		case !ok || !v.Same(i.Now):
-			i.Act, i.Why = ActKeep, "it changed while the restore was prepared"
-			continue
 		case present(v) && v.Blob == "" && (v.Kind != i.Target.Kind || v.Hash != i.Target.Hash):
 			i.Act, i.Why = ActKeep, "its present content cannot be kept, and would be lost"
+			continue
+		case !ok || !v.Same(i.Now):
+			i.Act, i.Why = ActKeep, "it changed while the restore was prepared"
 			continue
 		}
 		files = append(files, task.RestoreFile{Path: i.Path, From: v, To: i.Target, How: string(i.Act)})
@@ -307,6 +307,9 @@ func (i Item) judged(rule Rule) Item {
 
 // whose names the program or user that changed a file with a conflict.
 func (i Item) whose() string {
+	if i.Now.Kind == api.KindFile && i.Now.Hash == "" {
+		return "it cannot be read"
+	}
 	if i.Doubt {
 		return "it changed while a command ran, by the command or by another program"
 	}

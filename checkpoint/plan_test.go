@@ -240,6 +240,20 @@ func TestThePlanGoesByWhatIsHeld(t *testing.T) {
 	}
 }
 
+// A file that cannot be read is no change by others, and no change during the restore.
+func TestThePlanKeepsWhatCannotBeRead(t *testing.T) {
+	unread := map[string]api.FileVersion{"a": {Kind: api.KindFile, Size: 10}}
+	for rule, want := range map[Rule]string{
+		Keep: "it cannot be read", Overwrite: "its present content cannot be kept, and would be lost",
+	} {
+		p := PlanMoment(story("command a=a>b"), Moment{}, unread, nil, rule)
+		got := p.Files(unread)
+		if left := kept(p); len(got) != 0 || len(left) != 1 || left[0].Why != want {
+			t.Errorf("%s: changes %v, keeps %+v, want nothing to change and %q", rule, got, left, want)
+		}
+	}
+}
+
 // What went behind a link is gone, and comes back when the link goes.
 func TestThePlanGoesBehindALink(t *testing.T) {
 	p := PlanMoment(story("command d=>@e d/x=a>!"), Moment{}, files("d=@e d/x=!"), nil, Keep)
