@@ -297,9 +297,6 @@ func CheckID(r Ref) error {
 	return nil
 }
 
-// CanAdopt reports whether the task can be continued in its own folder.
-func (r Ref) CanAdopt() bool { return continuedInPlace(r.Tool) && !projection.Linked(r.Dir) }
-
 // tags reports whether adopting the task tags its history (see intake.Target): a task that stays in another tool's folder
 // keeps that tool's own bookkeeping.
 func (r Ref) tags(folder *roofmt.Folder) bool { return r.Own || !staysInPlace(r, folder) }

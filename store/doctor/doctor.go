@@ -96,7 +96,7 @@ func (d *doctor) mayRepair(ctx context.Context, ref store.Ref, found []finding, 
 	if !d.opt.Repair || !slices.ContainsFunc(found, func(f finding) bool { return f.kind == damaged && f.repairable }) {
 		return false
 	}
-	return ours || ref.Own || named && ref.CanAdopt()
+	return ours || ref.Own || named
 }
 
 // Options are the options of Check. The zero value changes nothing.

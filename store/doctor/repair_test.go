@@ -139,19 +139,21 @@ func TestRepairOfAnotherToolsTask(t *testing.T) {
 		t.Errorf("the copy lies in the editor's folder: %s", r.Repaired[0].Copy)
 	}
 
-	// A format without a writer is not touched.
-	storage = filepath.Join(t.TempDir(), "saoudrizwan.claude-dev")
-	dir = filepath.Join(storage, "tasks", "1730047571772")
-	storetest.Write(t, dir, roofmt.APIName, storetest.Array(storetest.APIRow(1, "user", "do it"), storetest.APIRow(2, "assistant", "done so far")))
-	storetest.Write(t, dir, roofmt.UIName, cut)
-	s = storetest.Open(t, root, storage)
-	before = storetest.Tree(t, storage)
-	r = runDoctor(t, s, doctor.Options{Repair: true}, "1730047571772")
-	if d := cmp.Diff(before, storetest.Tree(t, storage)); d != "" || len(r.Damaged) != 1 {
-		t.Errorf("got %+v %s, want d = \"\" and len(r.Damaged) = 1", r, d)
-	}
-	if forks, err := filepath.Glob(filepath.Join(root, "tasks", "*", "*")); err != nil || len(forks) > 0 {
-		t.Errorf("a repair made a fork: %v, %v", forks, err)
+	// A format without a writer is not touched, whether the path or the rows tell it.
+	for name, rows := range map[string]string{"saoudrizwan.claude-dev": cut, "nameless": `[{"ts":1,"type":"say","say":"task_progress","text":"x","modelInfo":{"providerId":"p","modelId":"m"}},{"ts":2,"type":"say","say":"text","te`} {
+		storage = filepath.Join(t.TempDir(), name)
+		dir = filepath.Join(storage, "tasks", "1730047571772")
+		storetest.Write(t, dir, roofmt.APIName, storetest.Array(storetest.APIRow(1, "user", "do it"), storetest.APIRow(2, "assistant", "done so far")))
+		storetest.Write(t, dir, roofmt.UIName, rows)
+		s = storetest.Open(t, root, storage)
+		before = storetest.Tree(t, storage)
+		r = runDoctor(t, s, doctor.Options{Repair: true}, "1730047571772")
+		if d := cmp.Diff(before, storetest.Tree(t, storage)); d != "" || len(r.Damaged) != 1 {
+			t.Errorf("%s: got %+v %s, want d = \"\" and len(r.Damaged) = 1", name, r, d)
+		}
+		if forks, err := filepath.Glob(filepath.Join(root, "tasks", "*", "*")); err != nil || len(forks) > 0 {
+			t.Errorf("%s: a repair made a fork: %v, %v", name, forks, err)
+		}
 	}
 }
 

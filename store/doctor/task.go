@@ -35,7 +35,7 @@ func (d *doctor) inspect(ctx context.Context, ref store.Ref) []finding {
 	var out []finding
 	for _, damage := range v.Summary.Damaged {
 		f := aboutTask(ref, damage.File, damage.Problem, damage.Recovered, damage.Lost)
-		f.repairable = filepath.Base(damage.File) != store.JournalName
+		f.repairable = filepath.Base(damage.File) != store.JournalName && (!ref.Foreign() || v.StaysInPlace())
 		out = append(out, f)
 	}
 	if text := unpairedCalls(v.State); text != "" {
