@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/roost-dev/roost/task/codec"
-	"github.com/roost-dev/roost/task/facts"
 )
 
 // snapshotHead names the format and the fold that made it. A reader ignores a snapshot of another version and folds
@@ -128,7 +126,7 @@ func (u *unpacker) messages(s *State) {
 		}
 		m := &room[0]
 		room, m.state = room[1:], s
-		readFields(u, m, messageFields)
+		u.Value(m)
 		if m.ID != s.NextMessage() || m.SavedFrom < 0 || m.SavedFrom > len(m.Texts) ||
 			slices.ContainsFunc(m.Covers, func(n int) bool { return n < 0 || n >= len(s.Covers) }) {
 			u.Fail()
@@ -136,59 +134,6 @@ func (u *unpacker) messages(s *State) {
 		m.rawAway, m.textAway = true, true
 		s.messages = append(s.messages, m)
 	}
-}
-
-// readFields reads a struct as Value does. read has a function for each exported or embedded field of the struct, in
-// their order. A long task has a hundred thousand messages, and reading each with reflection is slow.
-func readFields[T any](u *unpacker, to *T, read []func(*unpacker, *T)) {
-	for set := u.Uint(); set != 0 && !u.Bad; set &= set - 1 {
-		field := bits.TrailingZeros64(set)
-		if field >= len(read) {
-			u.Fail()
-			return
-		}
-		read[field](u, to)
-	}
-}
-
-var messageFields = []func(*unpacker, *Message){
-	func(u *unpacker, m *Message) { m.ID = u.Uint() },
-	func(u *unpacker, m *Message) { m.History = History(u.Word()) },
-	func(u *unpacker, m *Message) { m.Seq = u.Uint() },
-	func(u *unpacker, m *Message) { m.Hidden = u.Word() },
-	func(u *unpacker, m *Message) { u.Flags(&m.Missing) },
-	func(u *unpacker, m *Message) { u.Flags(&m.Foreign) },
-	func(u *unpacker, m *Message) { readFields(u, &m.kept, keptFields) },
-}
-
-var keptFields = []func(*unpacker, *kept){
-	func(u *unpacker, k *kept) { readFields(u, &k.Facts, factsFields) },
-	func(u *unpacker, k *kept) { u.Value(&k.Lifted) },
-	func(u *unpacker, k *kept) { u.Value(&k.Covers) },
-	func(u *unpacker, k *kept) { readFields(u, &k.Body, placeFields) },
-	func(u *unpacker, k *kept) { u.Value(&k.Pieces) },
-	func(u *unpacker, k *kept) { u.Value(&k.Texts) },
-	func(u *unpacker, k *kept) { u.Value(&k.SavedFrom) },
-}
-
-var factsFields = []func(*unpacker, *facts.Facts){
-	func(u *unpacker, f *facts.Facts) { f.Kind = u.Word() },
-	func(u *unpacker, f *facts.Facts) { f.TS = u.Int() },
-	func(u *unpacker, f *facts.Facts) { u.Flags(&f.Partial) },
-	func(u *unpacker, f *facts.Facts) { u.Flags(&f.Summary) },
-	func(u *unpacker, f *facts.Facts) { u.Value(&f.Uses) },
-	func(u *unpacker, f *facts.Facts) { u.Value(&f.Results) },
-	func(u *unpacker, f *facts.Facts) { u.Value(&f.Tags) },
-	func(u *unpacker, f *facts.Facts) { u.Value(&f.Spent) },
-	func(u *unpacker, f *facts.Facts) { f.Behind = u.Int() },
-}
-
-var placeFields = []func(*unpacker, *place){
-	func(u *unpacker, p *place) { p.Seq = u.Uint() },
-	func(u *unpacker, p *place) { u.Value(&p.Event) },
-	func(u *unpacker, p *place) { p.Blob = u.Word() },
-	func(u *unpacker, p *place) { p.Off = u.Int() },
-	func(u *unpacker, p *place) { p.Len = u.Int() },
 }
 
 func (u *unpacker) order(s *State) []*Message {

@@ -59,7 +59,7 @@ func filled(t *testing.T, v reflect.Value, only, n int) int {
 	return n + 1
 }
 
-// A message is read field by field, and written by its type: a field that comes, goes or moves must do so in both.
+// Each value of a message, also below its embedded and unexported struct, is read back.
 func TestAMessageIsReadAsItIsWritten(t *testing.T) {
 	values := filled(t, reflect.ValueOf(new(Message)).Elem(), -1, 0)
 	for only := -1; only <= values; only++ { // all values, each alone, and none
@@ -68,7 +68,7 @@ func TestAMessageIsReadAsItIsWritten(t *testing.T) {
 		w, again := codec.NewWriter(nil), codec.NewWriter(nil)
 		w.Value(m)
 		u := unpacker{codec.Reader{In: w.Out}}
-		readFields(&u, &got, messageFields)
+		u.Value(&got)
 		again.Value(got)
 		if u.Bad || len(u.Rest()) > 0 || !bytes.Equal(again.Out, w.Out) {
 			t.Errorf("value %d: got %+v, bad %t, %d bytes left, want %+v", only, got, u.Bad, len(u.Rest()), m)
@@ -80,10 +80,10 @@ func TestAMessageIsReadAsItIsWritten(t *testing.T) {
 func TestAMessageWithAFieldTooManyIsBad(t *testing.T) {
 	var m Message
 	for name, read := range map[string]func(*unpacker){
-		"message": func(u *unpacker) { readFields(u, &m, messageFields) },
-		"kept":    func(u *unpacker) { readFields(u, &m.kept, keptFields) },
-		"facts":   func(u *unpacker) { readFields(u, &m.Facts, factsFields) },
-		"place":   func(u *unpacker) { readFields(u, &m.Body, placeFields) },
+		"message": func(u *unpacker) { u.Value(&m) },
+		"kept":    func(u *unpacker) { u.Value(&m.kept) },
+		"facts":   func(u *unpacker) { u.Value(&m.Facts) },
+		"place":   func(u *unpacker) { u.Value(&m.Body) },
 	} {
 		w := codec.NewWriter(nil)
 		w.Uint(1 << 20)
