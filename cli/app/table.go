@@ -31,7 +31,7 @@ type column struct {
 
 // Table writes one line for each task. For a pipe it writes all columns, and cuts nothing.
 func (a *App) Table(items []api.Summary, depths []int, names map[string]string, sources []api.SourceState) {
-	style, width, labels := a.OutStyle(), a.Columns(), SourceLabels(sources)
+	width, labels := a.Columns(), SourceLabels(sources)
 	mostTool, mostFolder := 0, 0
 	if width > 0 && width < narrowTerminal {
 		mostTool, mostFolder = 13, 14
@@ -83,10 +83,10 @@ func (a *App) Table(items []api.Summary, depths []int, names map[string]string, 
 		return b.String()
 	}
 	head := line(func(c column) string { return c.head }) + "TITLE"
-	fmt.Fprintln(a.Out, style.Paint(view.Dim, display.Cut(head, width)))
+	a.Styled(view.Dim, display.Cut(head, width))
 	for i, t := range items {
 		text := line(func(c column) string { return c.cells[i] }) + a.title(t, depths[i], room)
-		fmt.Fprintln(a.Out, style.Paint(StyleOf(t), display.Cut(text, width)))
+		a.Styled(StyleOf(t), display.Cut(text, width))
 	}
 	a.Flush()
 }
@@ -193,10 +193,10 @@ func (a *App) Grid(rows [][]string) error {
 // Sheet prints rows in columns, each row in its style. The cells from right up to end are aligned right, and lines are
 // cut to so many columns; 0 = not at all.
 func (a *App) Sheet(rows [][]string, styles []view.Style, right, end, columns int) error {
-	style, widths := a.OutStyle(), Widths(rows)
+	widths := Widths(rows)
 	for i, row := range rows {
 		line := strings.TrimRight(Cells(row, widths, right, end), " ")
-		fmt.Fprintln(a.Out, style.Paint(styles[i], display.Cut(line, columns)))
+		a.Styled(styles[i], display.Cut(line, columns))
 	}
 	return a.Flush()
 }
@@ -232,6 +232,11 @@ func padded(text string, width int, right bool) string {
 
 // Println prints lines of the result to stdout.
 func (a *App) Println(lines ...string) error { return a.Painted(api.Each(lines, a.Result)) }
+
+// Styled prints a line of the result in a style, without flushing it. The text must be safe for a terminal already.
+func (a *App) Styled(style view.Style, text string) {
+	fmt.Fprintln(a.Out, a.OutStyle().Paint(style, text))
+}
 
 // Painted prints lines of the result that have colours, and whose texts are safe for a terminal already.
 func (a *App) Painted(lines []string) error {

@@ -394,14 +394,13 @@ func (a *commands) showDiff(ctx context.Context, d api.Diff, stat bool) error {
 // printPatch prints a difference as a patch: for programs byte for byte, so that it can be applied. Everything in it
 // comes from files and models, names included.
 func (a *commands) printPatch(files []api.FileDiff) error {
-	style := a.OutStyle()
 	for _, f := range files {
 		if f.Patch == "" || f.Why != "" {
-			fmt.Fprintln(a.Out, style.Paint(view.Head, f.Change+"  "+display.OneLine(f.Path)+"  ("+diffNote(f)+")"))
+			a.Styled(view.Head, f.Change+"  "+display.OneLine(f.Path)+"  ("+diffNote(f)+")")
 			continue
 		}
 		for line := range strings.SplitSeq(strings.TrimSuffix(a.Result(f.Patch), "\n"), "\n") {
-			fmt.Fprintln(a.Out, style.Paint(lineStyle(line), line))
+			a.Styled(lineStyle(line), line)
 		}
 	}
 	return a.Flush()

@@ -288,8 +288,7 @@ func importFailure(r api.Import) error {
 }
 
 func (a *commands) showImport(r api.Import) {
-	style := a.OutStyle()
-	line := func(s view.Style, text string) { fmt.Fprintln(a.Out, style.Paint(s, display.OneLineIndented(text))) }
+	line := func(s view.Style, text string) { a.Styled(s, display.OneLineIndented(text)) }
 	for _, t := range r.Items {
 		paint, id, proof := view.Plain, t.ID, ""
 		switch {

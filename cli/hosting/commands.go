@@ -243,8 +243,7 @@ func damagedTasks(r api.Checkup) string {
 }
 
 func (a *commands) showReport(r api.Checkup) {
-	style := a.OutStyle()
-	print := func(s view.Style, text string) { fmt.Fprintln(a.Out, style.Paint(s, display.OneLineIndented(text))) }
+	print := func(s view.Style, text string) { a.Styled(s, display.OneLineIndented(text)) }
 	for _, d := range r.Damaged {
 		print(view.Bad, where(d)+": "+d.Problem)
 		print(view.Dim, "  "+d.Path)
@@ -367,13 +366,12 @@ func (a *commands) trustRoot(ctx context.Context, dry bool) error {
 }
 
 func (a *commands) showTrust(r api.TrustedRoot, dry bool) {
-	style := a.OutStyle()
 	for _, t := range r.Tasks {
 		paint, text := view.Plain, t.ID+": "+strings.Join(t.Holds, "; ")
 		if t.Problem != "" {
 			paint, text = view.Bad, t.ID+": "+t.Problem
 		}
-		fmt.Fprintln(a.Out, style.Paint(paint, display.OneLineIndented(text)))
+		a.Styled(paint, display.OneLineIndented(text))
 	}
 	a.Flush()
 	if dry {

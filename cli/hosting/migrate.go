@@ -116,7 +116,6 @@ func withoutPassword(end string) string {
 }
 
 func (a *commands) showMigration(r api.Migration) {
-	style := a.OutStyle()
 	for _, list := range []struct {
 		name  string
 		color view.Style
@@ -124,7 +123,7 @@ func (a *commands) showMigration(r api.Migration) {
 	}{{"not copied", view.Bad, r.Problems}, {"stays", view.Dim, r.Left}} {
 		for _, p := range list.items {
 			text := strings.TrimSuffix(list.name+" "+p.Task, " ") + ": " + p.Problem
-			fmt.Fprintln(a.Out, style.Paint(list.color, display.OneLineIndented(text)))
+			a.Styled(list.color, display.OneLineIndented(text))
 		}
 	}
 	a.Flush()

@@ -292,7 +292,6 @@ func (a *commands) sourcesCommand() *cobra.Command {
 
 // sourceTable prints a line for each source. The reason in a state may be long, so it follows below the table.
 func (a *commands) sourceTable(sources []api.SourceState) {
-	style := a.OutStyle()
 	rows := [][]string{{"SOURCE", "TOOL", "TASKS", "DAMAGED", "EMPTY", "SIZE", "STATE"}}
 	for _, src := range sources {
 		state, _, _ := strings.Cut(src.State, ":") // the reason follows below
@@ -335,7 +334,7 @@ func (a *commands) sourceTable(sources []api.SourceState) {
 			lines = append(lines, app.Wrap("  "+a.Folder(path), a.Columns())...)
 		}
 		for _, text := range lines {
-			fmt.Fprintln(a.Out, style.Paint(s, text))
+			a.Styled(s, text)
 		}
 	}
 	a.Flush()

@@ -66,7 +66,6 @@ func findInLess(text string) string {
 
 // printMessage prints the lines of a message. A rich terminal shows the Markdown of a model's words rendered.
 func (a *commands) printMessage(lines []api.Line) {
-	style := a.OutStyle()
 	for len(lines) > 0 {
 		said := 0
 		for a.Rich() && said < len(lines) && lines[said].Style == string(view.Said) {
@@ -78,7 +77,7 @@ func (a *commands) printMessage(lines []api.Line) {
 			continue
 		}
 		for _, text := range app.Wrap(display.Safe(lines[0].Text), a.Columns()) {
-			fmt.Fprintln(a.Out, style.Paint(view.Style(lines[0].Style), text))
+			a.Styled(view.Style(lines[0].Style), text)
 		}
 		lines = lines[1:]
 	}

@@ -120,25 +120,23 @@ func (a *commands) showQuestions(p api.Page[api.Question]) {
 
 // question prints a whole question: the user agrees to all of it.
 func (a *commands) question(q api.Question) {
-	style := a.OutStyle()
-	line := func(s view.Style, text string) { fmt.Fprintln(a.Out, style.Paint(s, text)) }
 	title := display.Cut(display.OneLine(q.Title), 60)
-	line(view.Head, display.OneLine(q.ID)+"  "+a.Age(app.MomentOf(&q.At))+"  "+display.OneLine(q.Kind)+"  "+title)
+	a.Styled(view.Head, display.OneLine(q.ID)+"  "+a.Age(app.MomentOf(&q.At))+"  "+display.OneLine(q.Kind)+"  "+title)
 	for _, text := range app.Wrap(display.Safe(q.Text), a.Columns()) {
-		line(view.Asked, "  "+text)
+		a.Styled(view.Asked, "  "+text)
 	}
 	for i, c := range q.Choices {
-		line(view.Asked, fmt.Sprintf("  %d. %s%s", i+1, display.OneLine(c), display.InMode(q.QuestionOpened, i)))
+		a.Styled(view.Asked, fmt.Sprintf("  %d. %s%s", i+1, display.OneLine(c), display.InMode(q.QuestionOpened, i)))
 	}
 	if q.Always != "" {
-		line(view.Dim, "  --always allows "+display.OneLine(q.Always))
+		a.Styled(view.Dim, "  --always allows "+display.OneLine(q.Always))
 	}
 	if q.Diff != "" && a.Flags.Verbose {
 		for _, text := range app.Wrap(display.Safe(q.Diff), 0) {
-			line(view.DiffStyle(text), "  "+text)
+			a.Styled(view.DiffStyle(text), "  "+text)
 		}
 	} else if q.Diff != "" {
-		line(view.Dim, "  it comes with a diff: roost questions -v "+api.ShellWord(q.Task))
+		a.Styled(view.Dim, "  it comes with a diff: roost questions -v "+api.ShellWord(q.Task))
 	}
 }
 
@@ -185,7 +183,6 @@ func (a *commands) showSpending(s api.Totals) {
 		a.Say("nothing was spent")
 		return
 	}
-	style := a.OutStyle()
 	head := strings.ToUpper(string(s.By))
 	if s.By == api.ByWorkspace {
 		head = "FOLDER"
@@ -226,7 +223,7 @@ func (a *commands) showSpending(s api.Totals) {
 		if notes[n] != "" {
 			line = display.Cut(line+notes[n], width)
 		}
-		fmt.Fprintln(a.Out, style.Paint(styles[n], line))
+		a.Styled(styles[n], line)
 	}
 	a.Flush()
 	if s.Total.Unpriced > 0 {

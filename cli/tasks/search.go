@@ -153,7 +153,7 @@ func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got
 		key := app.KeyOf(t)
 		head := fmt.Sprintf("%s  %s  %s  %s", display.OneLine(got.Names[key]), a.Age(t.TS), display.OneLine(labels[t.Source]),
 			display.Cut(cmp.Or(display.OneLine(t.Title), "(no title)"), max(width, longestTitle)))
-		fmt.Fprintln(a.Out, style.Paint(view.Head, display.Cut(head, width)))
+		a.Styled(view.Head, display.Cut(head, width))
 		for _, h := range block {
 			lead := fmt.Sprintf("  #%-5d %s  ", h.Number, display.Pad(display.Cut(whose(h), longestWord), longestWord))
 			snippet := display.OneLine(h.Snippet)
@@ -164,7 +164,7 @@ func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got
 			fmt.Fprintln(a.Out, lead+marked(snippet, terms, style))
 		}
 		if more := got.Found.Hits[key] - len(block); more > 0 {
-			fmt.Fprintln(a.Out, style.Paint(view.Dim, fmt.Sprintf("  and %s more", app.Count(int64(more)))))
+			a.Styled(view.Dim, fmt.Sprintf("  and %s more", app.Count(int64(more))))
 		}
 	}
 	a.Flush()

@@ -109,12 +109,11 @@ func window(n int, f showFlags) (from, to int) {
 
 // header prints the facts about a task in a few lines.
 func (a *commands) header(t api.Summary, questions []string) error {
-	style := a.OutStyle()
 	room := 2 * a.Columns() // the first message shows the full title
 	room = cmp.Or(room, 300)
 	wrapped := func(s view.Style, text string) {
 		for _, line := range app.Wrap(text, a.Columns()) {
-			fmt.Fprintln(a.Out, style.Paint(s, line))
+			a.Styled(s, line)
 		}
 	}
 	wrapped(view.Head, display.Cut(cmp.Or(display.OneLine(t.Title), "(no title)"), room))
@@ -137,18 +136,18 @@ func (a *commands) header(t api.Summary, questions []string) error {
 		}
 	}
 	for _, d := range t.Damaged {
-		fmt.Fprintln(a.Out, style.Paint(view.Bad, display.OneLine("damaged: "+d.Text())))
+		a.Styled(view.Bad, display.OneLine("damaged: "+d.Text()))
 	}
 	if t.Unreached != "" {
-		fmt.Fprintln(a.Out, style.Paint(view.Asked, display.OneLine("no server continues it: "+t.Unreached)))
+		a.Styled(view.Asked, display.OneLine("no server continues it: "+t.Unreached))
 	}
 	if r := t.Received; r != nil {
 		for _, note := range r.Notes {
-			fmt.Fprintln(a.Out, style.Paint(view.Asked, display.OneLine(note)))
+			a.Styled(view.Asked, display.OneLine(note))
 		}
 	}
 	for _, text := range questions {
-		fmt.Fprintln(a.Out, style.Paint(view.Asked, display.OneLine("open question: "+text)))
+		a.Styled(view.Asked, display.OneLine("open question: "+text))
 	}
 	fmt.Fprintln(a.Out)
 	return a.Flush()
@@ -356,7 +355,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 	if a.Flags.Verbose {
 		q.Set("whole", "true")
 	}
-	style, printed, total := a.OutStyle(), map[string]bool{}, 0
+	printed, total := map[string]bool{}, 0
 	from, to, err := windows(f, app.PageMost(c), q, func(q url.Values, first bool) (int, *int, error) {
 		w, err := client.Get[api.Lines](ctx, c, app.PathOf(id, "lines"), q)
 		if err != nil {
@@ -367,7 +366,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 				err = a.header(t, w.Questions)
 			}
 			if w.StandIn != "" {
-				fmt.Fprintln(a.Out, style.Paint(view.Bad, w.StandIn))
+				a.Styled(view.Bad, w.StandIn)
 			}
 			total = w.Total
 			if f.at > total {
@@ -376,7 +375,8 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 			}
 			if from, _ := window(total, f); from > 0 && a.OutTTY {
 				line := fmt.Sprintf("↑ %s above: %s --all, or --before %d", countOf(from, "message"), again, from+1)
-				fmt.Fprintln(a.Out, style.Paint(view.Dim, line)+"\n")
+				a.Styled(view.Dim, line)
+				fmt.Fprintln(a.Out)
 			}
 			return w.Total, nil, err
 		}
@@ -406,7 +406,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 		a.Say("no messages")
 	}
 	if to < total && a.OutTTY {
-		fmt.Fprintln(a.Out, style.Paint(view.Dim, fmt.Sprintf("↓ %s below", countOf(total-to, "message"))))
+		a.Styled(view.Dim, fmt.Sprintf("↓ %s below", countOf(total-to, "message")))
 	}
 	if err := a.Flush(); err != nil || from == 0 || a.OutTTY && a.Pager() != "" {
 		return err
@@ -426,8 +426,7 @@ func countOf(n int, what string) string {
 
 // drawTree prints a family.
 func (a *commands) drawTree(f api.Family, names map[string]string) {
-	width, style := a.Columns(), a.OutStyle()
-	all := api.CostsBelow(f.Tasks, f.Depths)
+	width, all := a.Columns(), api.CostsBelow(f.Tasks, f.Depths)
 	for i, t := range f.Tasks {
 		facts := []string{display.OneLine(names[app.KeyOf(t)]), app.Status(t)}
 		if t.Mode != "" {
@@ -441,7 +440,7 @@ func (a *commands) drawTree(f api.Family, names map[string]string) {
 		}
 		title := cmp.Or(display.Cut(display.OneLine(t.Title), 60), "(no words yet)")
 		line := app.Lead(f.Depths, i) + strings.Join(facts, " · ") + "  " + title
-		fmt.Fprintln(a.Out, style.Paint(app.StyleOf(t), display.Cut(line, width)))
+		a.Styled(app.StyleOf(t), display.Cut(line, width))
 	}
 }
 
