@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/failure"
 )
 
@@ -44,7 +45,7 @@ func TestARunningTaskIsNotMoved(t *testing.T) {
 		{"condense", id}, {"undo", id}, {"redo", id},
 	} {
 		r := s.roost(append([]string{"--json"}, args...)...)
-		var p failure.Problem
+		var p api.Problem
 		if err := json.Unmarshal([]byte(r.err), &p); err != nil || r.code != failure.ExitBusy || r.out != "" {
 			t.Errorf("%v: exit %d, %v\n%s%s", args, r.code, err, r.out, r.err)
 		} else if p.Code != "task_busy" || len(p.Suggestions) == 0 || !strings.HasPrefix(p.Suggestions[0], "roost wait "+id) {

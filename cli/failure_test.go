@@ -59,9 +59,9 @@ func TestFailuresAsProblems(t *testing.T) {
 	a, _, errs := clitest.New(t)
 	a.Flags.JSON = true
 	a.Tell(&failure.Failure{Exit: 14, Code: "task_busy", Status: 409, What: "own <it>", Why: "line\nbreak \x1b[2J", Try: "roost show", Task: "id", Suggestions: []string{"x"}, Retryable: true})
-	want := failure.Problem{Type: "about:blank#task_busy", Title: "own <it>", Status: 409, Code: "task_busy", Detail: "line\nbreak \x1b[2J", Task: "id",
+	want := api.Problem{Type: "about:blank#task_busy", Title: "own <it>", Status: 409, Code: "task_busy", Detail: "line\nbreak \x1b[2J", Task: "id",
 		Suggestions: []string{"roost show", "x"}, Retryable: true}
-	var got failure.Problem
+	var got api.Problem
 	if err := json.Unmarshal(errs.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestAnyCommandLineEndsOrderly(t *testing.T) {
 		}
 		if a.Flags.JSON {
 			lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
-			var p failure.Problem
+			var p api.Problem
 			if err := json.Unmarshal([]byte(lines[len(lines)-1]), &p); err != nil || p.Code == "" || p.Title == "" {
 				t.Fatalf("%q: no problem object: %s", args, errs)
 			}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/journal"
 )
@@ -196,7 +197,7 @@ func TestAHolderThatCannotBeReachedIsNamed(t *testing.T) {
 	b, pid := s.busy("")
 	id := s.list()[0].ID
 	r := s.roost("--json", "resume", id, "words")
-	var p failure.Problem
+	var p api.Problem
 	if err := json.Unmarshal([]byte(r.err), &p); err != nil || r.code != failure.ExitBusy || p.Code != "task_locked" || !strings.Contains(p.Detail, fmt.Sprintf("roost (pid %d)", b.cmd.Process.Pid)) {
 		t.Errorf("exit %d, %v\n%s%s", r.code, err, r.out, r.err)
 	}
@@ -244,7 +245,7 @@ func TestWhoFollowsAStoppedProcessEnds(t *testing.T) {
 	for _, f := range []*background{before, s.beside("--json", "attach", id), s.beside("--json", "wait", id), s.beside("--json", "send", id, "and be quick"), s.beside("--json", "cancel", id)} {
 		code := f.ends(time.Minute)
 		text := f.err.String()
-		var p failure.Problem
+		var p api.Problem
 		if err := json.Unmarshal([]byte(text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:]), &p); err != nil || code != failure.ExitBusy || p.Code != "task_locked" ||
 			!strings.Contains(p.Detail, fmt.Sprintf("(pid %d)", b.cmd.Process.Pid)) || len(p.Suggestions) == 0 || !p.Retryable {
 			t.Errorf("%v: exit %d, %v\n%s", f.cmd.Args[1:], code, err, text)

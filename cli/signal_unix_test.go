@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/failure"
 )
 
@@ -208,7 +209,7 @@ func TestBusyTaskNamesItsHolder(t *testing.T) {
 		t.Errorf("resume of a busy task: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	r = s.roost("--json", "resume", id, "me too")
-	var p failure.Problem
+	var p api.Problem
 	must(t, json.Unmarshal([]byte(r.err), &p))
 	if r.code != failure.ExitBusy || p.Code != "task_locked" || p.Status != 409 || !p.Retryable || !strings.Contains(p.Detail, holder) {
 		t.Errorf("as a problem: exit %d, %+v", r.code, p)

@@ -216,16 +216,7 @@ func (a *App) Items(items any) error { return a.PrintJSON(map[string]any{"items"
 // Tell prints a failure to stderr.
 func (a *App) Tell(f *failure.Failure) {
 	if a.Flags.JSON {
-		p := failure.Problem{
-			Type: "about:blank#" + f.Code, Title: f.What, Status: f.Status, Code: f.Code, Detail: f.Why,
-			Task: f.Task, Suggestions: []string{}, Retryable: f.Retryable,
-			Candidates: f.Candidates,
-		}
-		if f.Try != "" {
-			p.Suggestions = append(p.Suggestions, f.Try)
-		}
-		p.Suggestions = append(p.Suggestions, f.Suggestions...)
-		_ = encode(a.ErrJSON(), p) // an error of stderr cannot be shown anywhere
+		_ = encode(a.ErrJSON(), f.Document()) // an error of stderr cannot be shown anywhere
 		return
 	}
 	style := a.ErrStyle()

@@ -57,18 +57,20 @@ func (f *Failure) OfTask(id string) *Failure {
 	return f
 }
 
-// Problem is an RFC 9457 problem object.
-type Problem struct {
-	Type        string   `json:"type"`
-	Title       string   `json:"title"`
-	Status      int      `json:"status,omitempty"`
-	Code        string   `json:"code"`
-	Detail      string   `json:"detail"`
-	Task        string   `json:"task_id,omitempty"`
-	Suggestions []string `json:"suggestions"`
-	Retryable   bool     `json:"retryable"`
-
-	Candidates []api.Candidate `json:"candidates,omitempty"`
+// Document returns the failure as a problem object (RFC 9457).
+func (f *Failure) Document() any {
+	p := api.Problem{
+		Type: "about:blank#" + f.Code, Title: f.What, Code: f.Code, Detail: f.Why, Task: f.Task, Suggestions: []string{},
+		Retryable: f.Retryable, Candidates: f.Candidates,
+	}
+	if f.Try != "" {
+		p.Suggestions = append(p.Suggestions, f.Try)
+	}
+	p.Suggestions = append(p.Suggestions, f.Suggestions...)
+	return struct {
+		api.Problem
+		Status int `json:"status,omitempty"` // in place of the problem's own, which a server always has
+	}{p, f.Status}
 }
 
 // Usage returns the failure of a wrong command line.

@@ -185,7 +185,7 @@ func (a *commands) startAt(address, logFile string) error {
 func notStarted(logFile string) error {
 	code, why := "no_server", "the server ended, or did not answer in time"
 	if text, err := inputfile.Read(logFile); err == nil {
-		var p failure.Problem
+		var p api.Problem
 		if json.Unmarshal(text, &p) == nil && p.Detail != "" {
 			code, why = p.Code, p.Title+": "+p.Detail
 		}
