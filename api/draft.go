@@ -1,5 +1,10 @@
 package api
 
+import (
+	"net/http"
+	"slices"
+)
+
 // Draft is what a user has begun to write: to a task, or the first message of a new one. A draft that does not exist
 // has no revision.
 type Draft struct {
@@ -15,8 +20,21 @@ type Draft struct {
 // DraftImage is an image of a draft.
 type DraftImage struct {
 	Name  string `json:"name"`  // sha256: and 64 hexadecimal digits: how drafts and messages name it
-	Media string `json:"media"` // image/png, image/jpeg, image/gif, image/webp
+	Media string `json:"media"` // of Pictures
 	Bytes int    `json:"bytes"`
+}
+
+// Pictures are the media types of pictures that providers take and pages show. SVG is left out, because it may hold
+// scripts and links.
+var Pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// PictureOf returns the media type of a picture, detected from its first bytes, because a name or a type that comes with
+// it is untrusted. It is "" for other bytes.
+func PictureOf(data []byte) string {
+	if media := http.DetectContentType(data); slices.Contains(Pictures, media) {
+		return media
+	}
+	return ""
 }
 
 // NewDraft replaces a draft. It is refused when the draft has another revision than Base, unless the draft already

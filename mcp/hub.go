@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -407,7 +406,7 @@ func (p *resultBuilder) text(text string) {
 // image adds an image under the media type that its first bytes show: a provider refuses a request with an image
 // whose named type is wrong.
 func (p *resultBuilder) image(media string, data []byte) {
-	kind := pictureOf(data)
+	kind := api.PictureOf(data)
 	switch {
 	case kind == "":
 		p.note("[an image (%s, %d bytes) of a kind that is not shown]", shown(media, 60), len(data))
@@ -419,19 +418,10 @@ func (p *resultBuilder) image(media string, data []byte) {
 	}
 }
 
-// pictureOf returns the media type of a picture that models accept; "" for other bytes.
-func pictureOf(data []byte) string {
-	switch kind := http.DetectContentType(data); kind {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		return kind
-	}
-	return ""
-}
-
 func (p *resultBuilder) resource(r *sdk.ResourceContents, named bool) {
 	switch {
 	case r == nil:
-	case len(r.Blob) > 0 && (pictureOf(r.Blob) != "" || strings.HasPrefix(r.MIMEType, "image/")):
+	case len(r.Blob) > 0 && (api.PictureOf(r.Blob) != "" || strings.HasPrefix(r.MIMEType, "image/")):
 		p.image(r.MIMEType, r.Blob)
 	case len(r.Blob) > 0 && utf8.Valid(r.Blob) && strings.HasPrefix(r.MIMEType, "text/"):
 		p.text(string(r.Blob))

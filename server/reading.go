@@ -30,7 +30,7 @@ func readRoutes() []route {
 		{on: "GET /v1/tasks/{id}/messages", answer: api.Window{}, document: windows(window), fragments: true},
 		{on: "GET /v1/tasks/{id}/history", answer: api.Window{}, document: windows(window), fragments: true},
 		{on: "GET /v1/tasks/{id}/messages/{number}/images/{image}", media: "application/octet-stream",
-			forms: []string{"image/png", "image/jpeg", "image/gif", "image/webp"}, serve: (*Server).picture},
+			forms: api.Pictures, serve: (*Server).picture},
 		{on: "GET /v1/tasks/{id}/prompts", answer: api.Prompts{}, document: shows("id", (*service.Service).Prompts)},
 		{on: "GET /v1/tasks/{id}/files", answer: api.KnownFiles{}, document: (*Server).files},
 		{on: "GET /v1/tasks/{id}/usage", answer: api.Usage{}, document: shows("id", (*service.Service).Usage)},
@@ -77,7 +77,7 @@ func draftRoutes() (list []route) {
 				return nil, s.DropDraft(a.Context(), a.id, a.text["revision"])
 			})},
 			route{on: "GET " + of + "/images/{picture}", media: "application/octet-stream",
-				forms: []string{"image/png", "image/jpeg", "image/gif", "image/webp"}, serve: (*Server).draftImage})
+				forms: api.Pictures, serve: (*Server).draftImage})
 	}
 	return list
 }

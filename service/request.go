@@ -2,7 +2,6 @@ package service
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -199,11 +198,11 @@ func badImage(text string) string {
 	const want = "want a data URL: data:image/png;base64,... (png, jpeg, gif, webp)"
 	kind, bytes, ok := imageOf(text)
 	switch {
-	case !ok || !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind):
+	case !ok || !slices.Contains(api.Pictures, kind):
 		return want
 	case len(bytes) > imageBytes:
 		return fmt.Sprintf("the image has %d bytes; providers take at most %d", len(bytes), imageBytes)
-	case http.DetectContentType(bytes) != kind:
+	case api.PictureOf(bytes) != kind:
 		return "its bytes are not those of " + kind
 	}
 	return ""

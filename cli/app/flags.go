@@ -193,12 +193,12 @@ func Image(path string) (string, error) {
 		return "", failure.Usage("send the image "+path, fmt.Sprintf("it is larger than %d bytes, which is the most that providers take",
 			ImageLimit), "make it smaller")
 	}
-	kind := http.DetectContentType(data)
-	switch kind {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), nil
+	media := api.PictureOf(data)
+	if media == "" {
+		return "", failure.Usage("send the image "+path, "it is "+http.DetectContentType(data)+"; providers take png, jpeg, gif and webp",
+			"convert it to png")
 	}
-	return "", failure.Usage("send the image "+path, "it is "+kind+"; providers take png, jpeg, gif and webp", "convert it to png")
+	return "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(data), nil
 }
 
 // CompletionTime bounds how long a shell waits for ids with their titles. After that time it gets ids without titles.

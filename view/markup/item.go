@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -240,10 +239,6 @@ const (
 	smallPicture = 8 << 10
 )
 
-// shownMedia are the media types of pictures that a page shows. They are detected from the first bytes, because the type in
-// a task is untrusted. SVG is left out, because it may hold scripts and links.
-var shownMedia = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
-
 // pictures shows the pictures of an item, or describes them.
 func (t *Setter) pictures(out *bytes.Buffer, it view.Item) {
 	for n := range it.Images {
@@ -299,7 +294,7 @@ func Picture(address string) (media string, raw []byte, err error) {
 	if err != nil {
 		return "", nil, errors.New("it is damaged")
 	}
-	if media = http.DetectContentType(raw); !slices.Contains(shownMedia, media) {
+	if media = api.PictureOf(raw); media == "" {
 		return "", nil, errors.New("it is not a picture that is known")
 	}
 	return media, raw, nil
