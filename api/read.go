@@ -723,6 +723,19 @@ func Date(ms int64) *string {
 	return &text
 }
 
+// Millis returns the first known one of some times that Stamp wrote, in Unix milliseconds; 0 = none is known.
+func Millis(stamps ...*string) int64 {
+	for _, stamp := range stamps {
+		if stamp == nil {
+			continue
+		}
+		if at, err := time.Parse(time.RFC3339, *stamp); err == nil {
+			return at.UnixMilli()
+		}
+	}
+	return 0
+}
+
 // Moment reads a time that a user wrote, in Unix milliseconds: 2026-01-31, RFC 3339, or an age such as 7d or 2h before
 // now. A time without a zone is local. An age of more than ten thousand years is refused.
 func Moment(text string, now time.Time) (int64, bool) {

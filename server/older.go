@@ -369,9 +369,7 @@ func (st *olderStream) askChildren(ctx context.Context) {
 			continue // the next check finds the question
 		}
 		for _, q := range list {
-			if at, err := time.Parse(time.RFC3339, q.At); err == nil {
-				st.when = at.UnixMilli()
-			}
+			st.when = cmp.Or(api.Millis(&q.At), st.when)
 			st.ask("", q.Task, q.QuestionOpened)
 		}
 	}

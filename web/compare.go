@@ -103,7 +103,7 @@ func (d *taskData) branches(tree api.BranchTree) {
 		if b.Name == headBranch || i > branchesMost {
 			continue
 		}
-		one := branchOf{Words: b.Name, When: millis(b.Left), Count: b.Apart.UI, Link: compare(b.Name)}
+		one := branchOf{Words: b.Name, When: api.Millis(b.Left), Count: b.Apart.UI, Link: compare(b.Name)}
 		if b.First != nil && b.First.Text != "" {
 			one.Words += ": " + markup.Short(redact.Marked(b.First.Text))
 		}

@@ -641,7 +641,7 @@ func (w *Web) question(q api.Question) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if at := millis(&q.At); at != 0 {
+		if at := api.Millis(&q.At); at != 0 {
 			var templ_7745c5c3_Var27 string
 			templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
 			if templ_7745c5c3_Err != nil {

@@ -148,7 +148,7 @@ func (w *Web) trashPage(all []api.DeletedTask) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				if at := millis(t.DeletedAt); at != 0 {
+				if at := api.Millis(t.DeletedAt); at != 0 {
 					templ_7745c5c3_Err = w.age(at).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -591,7 +591,7 @@ func (w *Web) devicesPage(all []api.Device) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if at := millis(&d.FirstSeen); at != 0 {
+			if at := api.Millis(&d.FirstSeen); at != 0 {
 				templ_7745c5c3_Err = w.age(at).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -606,7 +606,7 @@ func (w *Web) devicesPage(all []api.Device) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-			} else if at := millis(&d.LastSeen); at != 0 {
+			} else if at := api.Millis(&d.LastSeen); at != 0 {
 				templ_7745c5c3_Err = w.age(at).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -105,18 +105,6 @@ func (w *Web) stamp(ms int64, layout string) string {
 	return time.UnixMilli(ms).In(w.opt.Now().Location()).Format(layout)
 }
 
-// millis returns the Unix milliseconds of a time of a document; 0 for none.
-func millis(text *string) int64 {
-	if text == nil {
-		return 0
-	}
-	at, err := time.Parse(time.RFC3339, *text)
-	if err != nil {
-		return 0
-	}
-	return at.UnixMilli()
-}
-
 // ageOf describes how long ago a time was. For a time in the future, which a wrong clock wrote, it returns the day.
 func ageOf(now time.Time, ms int64) string {
 	if ms <= api.EarliestTime {

@@ -300,19 +300,6 @@ func RowText(r api.Row) string {
 	return text
 }
 
-// MomentOf returns the first known one of some times, in Unix milliseconds; 0 = none is known.
-func MomentOf(stamps ...*string) int64 {
-	for _, s := range stamps {
-		if s == nil {
-			continue
-		}
-		if at, err := time.Parse(time.RFC3339, *s); err == nil {
-			return at.UnixMilli()
-		}
-	}
-	return 0
-}
-
 // SumUp prints a summary of the found tasks to stderr, or, when there are none, the places that were searched.
 func (a *App) SumUp(got api.Found, shown int) {
 	tasks, damaged, empty, sources := 0, 0, 0, 0

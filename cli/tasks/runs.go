@@ -79,7 +79,7 @@ func (a *commands) showRuns(p api.Page[api.Run], more string, short func(string)
 		case r.Reason != "":
 			note = display.Cut(display.OneLine(r.Reason), 60)
 		}
-		rows = append(rows, []string{display.OneLine(short(r.Task)), state, a.Age(app.MomentOf(r.StartedAt, r.QueuedAt)),
+		rows = append(rows, []string{display.OneLine(short(r.Task)), state, a.Age(api.Millis(r.StartedAt, r.QueuedAt)),
 			app.Count(int64(r.Turns)), app.Cents(r.Cost), display.OneLine(r.ID), note})
 		styles = append(styles, map[string]view.Style{"waiting": view.Asked, "failed": view.Bad}[r.State])
 	}
@@ -121,7 +121,7 @@ func (a *commands) showQuestions(p api.Page[api.Question]) {
 // question prints a whole question: the user agrees to all of it.
 func (a *commands) question(q api.Question) {
 	title := display.Cut(display.OneLine(q.Title), 60)
-	a.Styled(view.Head, display.OneLine(q.ID)+"  "+a.Age(app.MomentOf(&q.At))+"  "+display.OneLine(q.Kind)+"  "+title)
+	a.Styled(view.Head, display.OneLine(q.ID)+"  "+a.Age(api.Millis(&q.At))+"  "+display.OneLine(q.Kind)+"  "+title)
 	for _, text := range app.Wrap(display.Safe(q.Text), a.Columns()) {
 		a.Styled(view.Asked, "  "+text)
 	}

@@ -2,7 +2,6 @@ package term
 
 import (
 	"strings"
-	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
@@ -46,9 +45,8 @@ func readFields(data []byte) (f fields, ok bool) {
 		"approval", &f.Approval, "input", &f.Input, "cache_read", &f.CacheRead, "cache_write", &f.CacheWrite,
 		"output", &f.Output, "cost_micros", &f.Cost, "reason", &f.Reason, "child", &f.Child, "mode", &f.Mode, "title", &f.Title,
 		"kind", &f.Kind)
-	if at, err := time.Parse(time.RFC3339, esjson.TextOf(data, "at")); err == nil {
-		f.At = at.UnixMilli()
-	}
+	at := esjson.TextOf(data, "at")
+	f.At = api.Millis(&at)
 	for _, text := range []*string{&f.Text, &f.Name, &f.Reason, &f.Title} {
 		*text = strings.ToValidUTF8(*text, "\uFFFD")
 	}
