@@ -101,6 +101,9 @@ type Summary struct {
 	Gone          bool          `json:"-"`                             // the task was moved or removed during the search for it
 }
 
+// Key names a task among those of all sources: SOURCE:ID.
+func (t Summary) Key() string { return t.Source + ":" + t.ID }
+
 // ContextShare returns the percentage of the model's window that is used; ok is false when that is not known.
 func (t Summary) ContextShare() (percent int64, ok bool) {
 	return ShareOf(t.ContextTokens, t.ContextWindow)

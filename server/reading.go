@@ -402,7 +402,7 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
 			if err != nil {
 				return s.problemFor(a, err)
 			}
-			also = strings.Join(api.Each(all.Items, func(t api.Summary) string { return t.Source + ":" + t.ID }), ",")
+			also = strings.Join(api.Each(all.Items, api.Summary.Key), ",")
 		}
 		ids = append(ids, strings.Split(also, ",")...)
 	}

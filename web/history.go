@@ -270,7 +270,7 @@ func (w *Web) search(a *asked, data *history, words string, f api.TaskFilter) er
 	for _, h := range got.Items {
 		n := len(data.Groups)
 		if n == 0 || refOf(data.Groups[n-1].Task) != refOf(h.Task) {
-			data.Groups = append(data.Groups, group{Task: h.Task, More: found.Hits[h.Task.Source+":"+h.Task.ID]})
+			data.Groups = append(data.Groups, group{Task: h.Task, More: found.Hits[h.Task.Key()]})
 			n++
 		}
 		g := &data.Groups[n-1]

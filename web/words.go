@@ -63,7 +63,7 @@ func refOf(t api.Summary) string {
 	if t.Source == api.OwnSource || t.Source == "" {
 		return t.ID
 	}
-	return t.Source + ":" + t.ID
+	return t.Key()
 }
 
 // TaskPath returns the address of the page of a task.

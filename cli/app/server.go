@@ -331,9 +331,6 @@ func All[T any](list Listed, err error) ([]T, error) {
 	})
 }
 
-// KeyOf returns the key of a task in Listed.Names.
-func KeyOf(t api.Summary) string { return t.Source + ":" + t.ID }
-
 // Flat returns a tree as a family: each task comes after its parent.
 func Flat(b api.Branch, depth int) (f api.Family) {
 	f.Tasks, f.Depths = append(f.Tasks, b.Task), append(f.Depths, depth)

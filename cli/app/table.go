@@ -40,7 +40,7 @@ func (a *App) Table(items []api.Summary, depths []int, names map[string]string, 
 	}
 	all, tree := api.CostsBelow(items, depths), slices.ContainsFunc(depths, func(d int) bool { return d > 0 })
 	columns := []column{
-		{head: "ID", cell: func(t api.Summary, _ int) string { return display.OneLine(names[KeyOf(t)]) }},
+		{head: "ID", cell: func(t api.Summary, _ int) string { return display.OneLine(names[t.Key()]) }},
 		{head: "AGE", right: true, rank: 1, cell: func(t api.Summary, _ int) string { return a.Age(t.TS) }},
 		{head: "STATUS", rank: 2, cell: func(t api.Summary, _ int) string { return Status(t) }},
 		{head: "COST", right: true, rank: 5, cell: func(t api.Summary, _ int) string { return Cents(t.Usage.Cost) }},

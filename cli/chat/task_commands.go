@@ -46,7 +46,7 @@ func (s *Session) switchTask(ctx context.Context, _, rest string) error {
 		return err
 	}
 	s.arrive(t.Mode, "")
-	return s.goTo(ctx, t.ID, t.Source+":"+t.ID)
+	return s.goTo(ctx, t.ID, t.Key())
 }
 
 // arrive prepares the settings for another task. It drops the settings for the next run of the earlier task; the

@@ -133,7 +133,7 @@ func (a *commands) label(ctx context.Context, ids []string, patch *api.TaskPatch
 		}
 		for _, t := range api.Distinct(found, pathOf) {
 			if patch != nil {
-				r := client.Request{Method: http.MethodPatch, Path: app.PathOf(app.KeyOf(t)), Body: patch, Repeatable: true}
+				r := client.Request{Method: http.MethodPatch, Path: app.PathOf(t.Key()), Body: patch, Repeatable: true}
 				if _, err := c.Ask(ctx, r, &t); err != nil {
 					return err
 				}

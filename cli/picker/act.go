@@ -171,7 +171,7 @@ func (m *Model) free() bool {
 // deletions returns the deletions for the listed copies of tasks, or for all copies.
 func deletions(list []Task, all bool) (copies []deletion) {
 	for _, t := range list {
-		copies = append(copies, deletion{task: t, key: t.Key})
+		copies = append(copies, deletion{task: t, key: t.Key()})
 		for _, c := range t.Also {
 			if all {
 				copies = append(copies, deletion{task: t, key: c.Key})
@@ -200,7 +200,7 @@ func (m *Model) remove(list []Task, all bool) tea.Cmd {
 			again := false
 			for _, d := range gone {
 				m.gone[d.key] = true
-				delete(m.picked, d.task.Key)
+				delete(m.picked, d.task.Key())
 				again = again || foreign(d.key) || len(d.task.Also) > 0 // the same task elsewhere is a row now
 			}
 			m.act.deleted = append(m.act.deleted, gone)
@@ -267,16 +267,16 @@ func (m *Model) back(list, rest []deletion) tea.Cmd {
 	for _, d := range list {
 		delete(m.gone, d.key)
 		m.all = slices.DeleteFunc(m.all, func(t Task) bool { // a copy that was listed in its place
-			return slices.ContainsFunc(d.task.Also, func(c Copy) bool { return c.Key == t.Key })
+			return slices.ContainsFunc(d.task.Also, func(c Copy) bool { return c.Key == t.Key() })
 		})
-		if !slices.ContainsFunc(m.all, func(t Task) bool { return t.Key == d.task.Key }) {
+		if !slices.ContainsFunc(m.all, func(t Task) bool { return t.Key() == d.task.Key() }) {
 			m.all = append(m.all, d.task) // the list was read while it was away
 		}
 		again = again || foreign(d.key) || len(d.task.Also) > 0
 	}
 	m.sort()
 	if len(list) > 0 {
-		if i := m.rowOf(list[0].task.Key); i >= 0 {
+		if i := m.rowOf(list[0].task.Key()); i >= 0 {
 			m.move(i)
 		}
 	}
@@ -354,11 +354,11 @@ func (m *Model) tag(list []Task, add, remove []string) tea.Cmd {
 			if now, err = m.backend.Tag(ctx, t, add, remove); err != nil {
 				break
 			}
-			tags[t.Key] = now
+			tags[t.Key()] = now
 		}
 		return doneMsg{note: "tagged: " + api.Plural(len(tags), "task"), err: err, change: func(m *Model) tea.Cmd {
 			for i := range m.all {
-				if now, ok := tags[m.all[i].Key]; ok {
+				if now, ok := tags[m.all[i].Key()]; ok {
 					m.all[i].Tags = now
 					m.all[i].row = rowText(m.all[i])
 				}
@@ -373,7 +373,7 @@ type offerMsg struct{}
 // single counts the tasks that have no copy in Roost, and their bytes.
 func (m *Model) single() (tasks int, bytes int64) {
 	for _, t := range m.all {
-		if foreign(t.Key) && len(t.Also) == 0 && !m.gone[t.Key] {
+		if foreign(t.Key()) && len(t.Also) == 0 && !m.gone[t.Key()] {
 			tasks, bytes = tasks+1, bytes+t.Size
 		}
 	}

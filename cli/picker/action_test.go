@@ -105,7 +105,7 @@ func TestExportAsksForTheForm(t *testing.T) {
 func TestImportIsOfferedOnce(t *testing.T) {
 	foreign := chores("paint", "tidy")
 	foreign[0].Size = 1000
-	foreign[0].Key, foreign[1].Key = "store-1:t0", "store-1:t1"
+	foreign[0].Source, foreign[1].Source = "store-1", "store-1"
 	for _, tt := range []struct {
 		name, purpose string
 		tasks         []Task
@@ -141,7 +141,7 @@ func TestImportIsOfferedOnce(t *testing.T) {
 
 func TestImport(t *testing.T) {
 	tasks := chores("paint")
-	tasks[0].Key = "store-1:t0"
+	tasks[0].Source = "store-1"
 	d := &counter{parts: whole(tasks), slow: time.Second}
 	on(t, d, Options{}, func(s *stage) {
 		s.step()
@@ -210,7 +210,7 @@ func TestClosingEndsEverything(t *testing.T) {
 // However narrow the terminal is, a question shows the keys that answer it.
 func TestAQuestionFits(t *testing.T) {
 	foreign := chores("a title that is longer than the terminal is wide, by far")
-	foreign[0].Key = "store-1:t0"
+	foreign[0].Source = "store-1"
 	d := &counter{parts: whole(foreign)}
 	on(t, d, Options{}, func(s *stage) {
 		s.step()

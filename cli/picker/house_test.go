@@ -15,18 +15,18 @@ import (
 func estate() []Task {
 	list := chores("paint the fence", "tidy the shed", "mend the roof", "sweep")
 	for i, t := range []struct {
-		key, where, folder, status, model string
-		cost                              int64
-		in                                int64
-		tags                              []string
+		source, where, folder, status, model string
+		cost                                 int64
+		in                                   int64
+		tags                                 []string
 	}{
-		{"roost:t0", "Roost", "/home/me/garden", "completed", "big", 420_000, 10, []string{"spring"}},
-		{"code:t1", "VS Code/Roo", `C:\work\garden`, "interrupted", "small", 1_500_000, 5_000_000, nil},
-		{"roost:t2", "Roost", "/home/me/garden/house", "waiting", "big", 0, 40, []string{"spring", "dry"}},
-		{"code:t3", "VS Code/Roo", "", "completed", "", 100, 7, nil},
+		{"roost", "Roost", "/home/me/garden", "completed", "big", 420_000, 10, []string{"spring"}},
+		{"code", "VS Code/Roo", `C:\work\garden`, "interrupted", "small", 1_500_000, 5_000_000, nil},
+		{"roost", "Roost", "/home/me/garden/house", "waiting", "big", 0, 40, []string{"spring", "dry"}},
+		{"code", "VS Code/Roo", "", "completed", "", 100, 7, nil},
 	} {
 		u := &list[i]
-		u.Key, u.Where, u.Workspace, u.Status, u.Model, u.Tags = t.key, t.where, t.folder, t.status, t.model, t.tags
+		u.Source, u.Where, u.Workspace, u.Status, u.Model, u.Tags = t.source, t.where, t.folder, t.status, t.model, t.tags
 		u.Usage.Cost, u.Usage.TokensIn = new(money.USD(t.cost)), t.in
 	}
 	return list
@@ -228,7 +228,7 @@ func TestDeletingOneOfTwoCopies(t *testing.T) {
 		s.shows("The one in Roost goes to the trash; the copy in VS Code/Roo stays and is", "y only what is shown · a all copies")
 		d.did("")
 		other := list[0]
-		other.Key, other.Where, other.Also = "code:t0", "VS Code/Roo", nil
+		other.Source, other.Where, other.Also = "code", "VS Code/Roo", nil
 		d.parts = whole([]Task{other, list[1]})
 		s.press("y")
 		s.step()
@@ -290,7 +290,7 @@ func TestResumeAsksForAFolderThatIsNotCertain(t *testing.T) {
 }
 
 func TestHitsAreMarked(t *testing.T) {
-	d := &counter{parts: whole(chores("Paint the fence", "tidy")), hits: map[string][]Hit{"paint": {{Key: "roost:t1", Number: 3, Text: "more paint"}}}}
+	d := &counter{parts: whole(chores("Paint the fence", "tidy")), hits: map[string][]api.Hit{"paint": {{Task: api.Summary{Source: "roost", ID: "t1"}, Number: 3, Snippet: "more paint"}}}}
 	on(t, d, Options{Colour: true}, func(s *stage) {
 		s.step()
 		s.press("/", "paint")

@@ -163,13 +163,13 @@ func (m *Model) commandForTask(key string) tea.Cmd {
 			return m.leave(Resume, t)
 		}
 	case "space", " ":
-		if m.picked[t.Key] = !m.picked[t.Key]; !m.picked[t.Key] {
-			delete(m.picked, t.Key)
+		if m.picked[t.Key()] = !m.picked[t.Key()]; !m.picked[t.Key()] {
+			delete(m.picked, t.Key())
 		}
 		m.move(m.at + 1)
 	case "A":
 		for _, t := range m.rows {
-			m.picked[t.Key] = true
+			m.picked[t.Key()] = true
 		}
 	case "t":
 		m.askTags(m.chosen())

@@ -70,7 +70,7 @@ type (
 	searchMsg struct{ turn int }
 	hitsMsg   struct {
 		turn int
-		hits []Hit
+		hits []api.Hit
 		err  error
 	}
 )
@@ -138,10 +138,11 @@ func (m *Model) hits(msg hitsMsg) {
 		return
 	}
 	q.busy, q.err = false, msg.err
-	q.hits, q.count = map[string]Hit{}, map[string]int{}
+	q.hits, q.count = map[string]api.Hit{}, map[string]int{}
 	for _, h := range msg.hits {
-		if q.count[h.Key]++; q.count[h.Key] == 1 {
-			q.hits[h.Key] = h
+		key := h.Task.Key()
+		if q.count[key]++; q.count[key] == 1 {
+			q.hits[key] = h
 		}
 	}
 	m.moved = m.moved || len(m.rows) > 0 // rows that come late do not pull the cursor away

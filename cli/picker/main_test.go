@@ -33,7 +33,7 @@ type counter struct {
 	held     bool // parts after the first wait for hold
 	hold     chan struct{}
 	failure  error
-	hits     map[string][]Hit
+	hits     map[string][]api.Hit
 	slow     time.Duration // what a search and a preview take
 	asked    []string
 	deleting error
@@ -90,23 +90,23 @@ func (d *counter) wait(ctx context.Context) error {
 	}
 }
 
-func (d *counter) Preview(ctx context.Context, t Task, hit *Hit) ([]view.Line, error) {
+func (d *counter) Preview(ctx context.Context, t Task, hit *api.Hit) ([]view.Line, error) {
 	if err := d.wait(ctx); err != nil {
-		d.note("given up preview %s", t.Key)
+		d.note("given up preview %s", t.Key())
 		return nil, err
 	}
 	if hit != nil {
-		d.note("preview %s at %d", t.Key, hit.Number)
-		return []view.Line{{Text: "around the hit in " + t.Key}}, nil
+		d.note("preview %s at %d", t.Key(), hit.Number)
+		return []view.Line{{Text: "around the hit in " + t.Key()}}, nil
 	}
-	d.note("preview %s", t.Key)
+	d.note("preview %s", t.Key())
 	if t.Title == "unreadable" {
 		return nil, errors.New("the disk is gone")
 	}
-	return []view.Line{{Style: view.Head, Text: "#1 you"}, {Text: "  the end of " + t.Key}}, nil
+	return []view.Line{{Style: view.Head, Text: "#1 you"}, {Text: "  the end of " + t.Key()}}, nil
 }
 
-func (d *counter) Search(ctx context.Context, text string) ([]Hit, error) {
+func (d *counter) Search(ctx context.Context, text string) ([]api.Hit, error) {
 	if err := d.wait(ctx); err != nil {
 		d.note("given up search %s", text)
 		return nil, err
@@ -115,10 +115,10 @@ func (d *counter) Search(ctx context.Context, text string) ([]Hit, error) {
 	return d.hits[text], d.failure
 }
 
-func (d *counter) Open(context.Context, Task, *Hit) error { return nil }
+func (d *counter) Open(context.Context, Task, *api.Hit) error { return nil }
 
 func (d *counter) Export(_ context.Context, t Task, form string) (string, error) {
-	d.note("export %s %s", t.Key, form)
+	d.note("export %s %s", t.Key(), form)
 	return "wrote " + t.ID + "." + form, nil
 }
 
@@ -128,7 +128,7 @@ func (d *counter) Delete(_ context.Context, key string) (string, error) {
 }
 
 func (d *counter) Tag(_ context.Context, t Task, add, remove []string) ([]string, error) {
-	d.note("tag %s +%s -%s", t.Key, strings.Join(add, " +"), strings.Join(remove, " -"))
+	d.note("tag %s +%s -%s", t.Key(), strings.Join(add, " +"), strings.Join(remove, " -"))
 	return append(t.Tags, add...), d.failure
 }
 
@@ -158,7 +158,7 @@ func (d *counter) Import(ctx context.Context, tell func(string)) (string, error)
 func chores(titles ...string) []Task {
 	var out []Task
 	for i, title := range titles {
-		out = append(out, Task{Key: fmt.Sprintf("roost:t%d", i), Summary: api.Summary{ID: fmt.Sprintf("t%d", i), Title: title, Status: "completed", Source: api.OwnSource, TS: int64(1000 - i)}})
+		out = append(out, Task{Summary: api.Summary{ID: fmt.Sprintf("t%d", i), Title: title, Status: "completed", Source: api.OwnSource, TS: int64(1000 - i)}})
 	}
 	return out
 }

@@ -16,7 +16,6 @@ import (
 // Task is one row.
 type Task struct {
 	api.Summary
-	Key   string // names the task to the Backend; unique
 	Where string // its source, for people: an editor and a tool
 	Also  []Copy // the same task in other storages
 
@@ -47,14 +46,6 @@ type Found struct {
 	Sources  []api.SourceState // with names for people; Problem = why a source cannot be read
 	Read, Of int
 	Whole    bool // the last one
-}
-
-// Hit is a message that holds what was searched for.
-type Hit struct {
-	Key     string // of its task
-	History string // ui or api
-	Number  int    // its place there, from 1
-	Text    string // one line
 }
 
 // Forms are the forms of an export, by their keys.
@@ -132,7 +123,7 @@ func (m *Model) current() (Task, bool) {
 
 // rowOf returns the row of a task, -1 when it is not listed.
 func (m *Model) rowOf(key string) int {
-	return slices.IndexFunc(m.rows, func(t Task) bool { return t.Key == key })
+	return slices.IndexFunc(m.rows, func(t Task) bool { return t.Key() == key })
 }
 
 // move puts the cursor on another row.
@@ -168,9 +159,9 @@ type query struct {
 	turn   int // counts the changes of text: results of an earlier turn are outdated
 	cancel context.CancelFunc
 	busy   bool
-	hits   map[string]Hit // by key: the first hit of each task
-	count  map[string]int // number of hits of each task
-	words  *regexp.Regexp // finds the words of the search, to mark them; nil = no words
+	hits   map[string]api.Hit // by key: the first hit of each task
+	count  map[string]int     // number of hits of each task
+	words  *regexp.Regexp     // finds the words of the search, to mark them; nil = no words
 	err    error
 }
 
@@ -190,8 +181,8 @@ type preview struct {
 }
 
 // hit returns the first message of a task that a search found; nil = none.
-func (m *Model) hit(t Task) *Hit {
-	if h, ok := m.query.hits[t.Key]; ok {
+func (m *Model) hit(t Task) *api.Hit {
+	if h, ok := m.query.hits[t.Key()]; ok {
 		return &h
 	}
 	return nil

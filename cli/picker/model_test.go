@@ -140,7 +140,7 @@ func TestALatePreviewRemovesNone(t *testing.T) {
 
 func TestSearchWhileTyping(t *testing.T) {
 	d := &counter{parts: whole(chores("paint the fence", "tidy the shed", "mend the roof")), slow: 50 * time.Millisecond,
-		hits: map[string][]Hit{"spade": {{Key: "roost:t1", History: "ui", Number: 7, Text: "the spade stands"}, {Key: "roost:t1", History: "api", Number: 9}}}}
+		hits: map[string][]api.Hit{"spade": {{Task: api.Summary{Source: "roost", ID: "t1"}, History: "ui", Number: 7, Snippet: "the spade stands"}, {Task: api.Summary{Source: "roost", ID: "t1"}, History: "api", Number: 9}}}}
 	on(t, d, Options{}, func(s *stage) {
 		s.later(time.Second)
 		s.press("/", "TH")
@@ -179,7 +179,7 @@ func TestSearchWhileTyping(t *testing.T) {
 
 // Rows that a search of messages brings do not pull the cursor away.
 func TestLateRowsLeaveTheCursor(t *testing.T) {
-	d := &counter{parts: whole(chores("one", "two", "three", "two again")), hits: map[string][]Hit{"two": {{Key: "roost:t0"}}}, slow: time.Second}
+	d := &counter{parts: whole(chores("one", "two", "three", "two again")), hits: map[string][]api.Hit{"two": {{Task: api.Summary{Source: "roost", ID: "t0"}}}}, slow: time.Second}
 	on(t, d, Options{}, func(s *stage) {
 		s.step()
 		s.press("/", "two")
@@ -228,7 +228,7 @@ func TestEnterChooses(t *testing.T) {
 		on(t, &counter{parts: whole(chores("paint", "tidy"))}, Options{Purpose: tt.purpose}, func(s *stage) {
 			s.step()
 			s.press("down", tt.key)
-			if got := s.m.choice; got.Verb != tt.want || tt.want != Leave && got.Task.Key != "roost:t1" {
+			if got := s.m.choice; got.Verb != tt.want || tt.want != Leave && got.Task.Key() != "roost:t1" {
 				t.Errorf("%s in a picker for %q: %+v", tt.key, tt.purpose, got)
 			}
 			if tt.purpose != "" {
@@ -242,7 +242,7 @@ func TestEnterChooses(t *testing.T) {
 // or too many.
 func TestAnyKeys(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		d := &counter{parts: whole(chores("paint", "日本語の題名", "mend \x1b[31mred\u202e", "", strings.Repeat("long ", 50))), hits: map[string][]Hit{"ain": {{Key: "roost:t3"}}}}
+		d := &counter{parts: whole(chores("paint", "日本語の題名", "mend \x1b[31mred\u202e", "", strings.Repeat("long ", 50))), hits: map[string][]api.Hit{"ain": {{Task: api.Summary{Source: "roost", ID: "t3"}}}}}
 		list := []string{"up", "down", "pgup", "pgdown", "home", "end", "esc", "backspace", "ctrl+u", "ctrl+w", "shift+up", "/", "?", "j", "k", "g", "G", "d", "y", "n", "u", "e", "h", "o", "ain", "語", "ctrl+r", "enter", "f", "s", " ", "A", "t", ".", "I", "r", "K"}
 		m := New(t.Context(), d, Options{Colour: rapid.Bool().Draw(r, "colour")})
 		defer m.Close()

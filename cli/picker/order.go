@@ -51,11 +51,11 @@ func (m *Model) arrange() {
 	words := strings.Fields(strings.ToLower(m.query.text))
 	m.rows = m.rows[:0:0]
 	for _, t := range m.all {
-		if m.gone[t.Key] || !m.narrow.passes(t, m.o.Dir) {
+		if m.gone[t.Key()] || !m.narrow.passes(t, m.o.Dir) {
 			continue
 		}
 		lacks := func(word string) bool { return !strings.Contains(t.row, word) }
-		if _, hit := m.query.hits[t.Key]; hit || !slices.ContainsFunc(words, lacks) {
+		if _, hit := m.query.hits[t.Key()]; hit || !slices.ContainsFunc(words, lacks) {
 			m.rows = append(m.rows, t)
 		}
 	}
@@ -63,7 +63,7 @@ func (m *Model) arrange() {
 		m.at = 0
 		return
 	}
-	if i := m.rowOf(before.Key); i >= 0 {
+	if i := m.rowOf(before.Key()); i >= 0 {
 		m.at = i
 	} else {
 		m.at = max(min(m.at, len(m.rows)-1), 0)
@@ -72,7 +72,7 @@ func (m *Model) arrange() {
 
 // chosen returns the selected tasks that are listed, else the one under the cursor.
 func (m *Model) chosen() []Task {
-	out := api.Some(m.rows, func(t Task) (Task, bool) { return t, m.picked[t.Key] })
+	out := api.Some(m.rows, func(t Task) (Task, bool) { return t, m.picked[t.Key()] })
 	if t, ok := m.current(); ok && len(out) == 0 {
 		out = []Task{t}
 	}
@@ -165,7 +165,7 @@ func (m *Model) filterMenu() *menu {
 	}
 	all := 0
 	for _, t := range m.all {
-		if m.gone[t.Key] {
+		if m.gone[t.Key()] {
 			continue
 		}
 		all++

@@ -20,6 +20,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/view"
 )
@@ -46,11 +47,11 @@ type Backend interface {
 	// Tasks reads all tasks. Each Found adds to those before it; the last one holds all.
 	Tasks(ctx context.Context) iter.Seq2[Found, error]
 	// Preview returns the end of a task, or the text around a hit in it.
-	Preview(ctx context.Context, t Task, hit *Hit) ([]view.Line, error)
+	Preview(ctx context.Context, t Task, hit *api.Hit) ([]view.Line, error)
 	// Search finds tasks by the text of their messages.
-	Search(ctx context.Context, text string) ([]Hit, error)
+	Search(ctx context.Context, text string) ([]api.Hit, error)
 	// Open shows a task on the terminal, which no other code uses meanwhile, and returns when the user closes it.
-	Open(ctx context.Context, t Task, hit *Hit) error
+	Open(ctx context.Context, t Task, hit *api.Hit) error
 	// Export writes a task in a form of Forms and returns a line that names the file.
 	Export(ctx context.Context, t Task, form string) (note string, err error)
 	// Delete puts the copy of a task with this key into the trash, or hides it if it is another tool's. Restore takes

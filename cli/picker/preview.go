@@ -13,8 +13,8 @@ import (
 
 // previewOf returns the name of a preview: it changes when the task or the hit changes.
 func (m *Model) previewOf(t Task) string {
-	h := m.query.hits[t.Key]
-	return fmt.Sprintf("%s\x00%d\x00%d\x00%s\x00%d", t.Key, t.TS, t.Messages.UI, h.History, h.Number)
+	h := m.query.hits[t.Key()]
+	return fmt.Sprintf("%s\x00%d\x00%d\x00%s\x00%d", t.Key(), t.TS, t.Messages.UI, h.History, h.Number)
 }
 
 // previewLines returns the preview's lines on the screen: facts about the task, then the end of its messages.
@@ -90,9 +90,9 @@ func (m *Model) facts(t Task, columns int) []string {
 		add(view.Asked, "waits for your answer: r asks it again", 1)
 	}
 	if h := m.hit(t); h != nil {
-		text := fmt.Sprintf("#%d: %s", h.Number, clean(h.Text))
-		if n := m.query.count[t.Key]; n > 1 {
-			text = fmt.Sprintf("%d hits, the first in #%d: %s", n, h.Number, clean(h.Text))
+		text := fmt.Sprintf("#%d: %s", h.Number, clean(h.Snippet))
+		if n := m.query.count[t.Key()]; n > 1 {
+			text = fmt.Sprintf("%d hits, the first in #%d: %s", n, h.Number, clean(h.Snippet))
 		}
 		lines := wrap(text, columns)
 		for _, line := range lines[:min(len(lines), 3)] {

@@ -313,7 +313,7 @@ func (m *Model) row(t Task, here bool, columns int) string {
 	case t.Pinned:
 		flag = "*"
 	}
-	if m.picked[t.Key] {
+	if m.picked[t.Key()] {
 		cursor = cursor[:1] + "+"
 	}
 	lead := cursor + fmt.Sprintf("%4s ", m.shortAge(t.TS)) + mark + flag + " "

@@ -98,9 +98,9 @@ func TestRow(t *testing.T) {
 
 // Without colours nothing is lost: the cursor and damage have signs of their own.
 func TestColours(t *testing.T) {
-	task := Task{Key: "s:1", Summary: api.Summary{Title: "paint", Damaged: []api.Damage{{File: "ui_messages.json", Problem: "cut"}}, Status: "failed"}}
+	task := Task{Summary: api.Summary{Source: "s", ID: "1", Title: "paint", Damaged: []api.Damage{{File: "ui_messages.json", Problem: "cut"}}, Status: "failed"}}
 	for _, on := range []bool{true, false} {
-		m := still(Options{Colour: on}, task, Task{Key: "s:2", Summary: api.Summary{Title: "tidy"}})
+		m := still(Options{Colour: on}, task, Task{Summary: api.Summary{Source: "s", ID: "2", Title: "tidy"}})
 		m.look.want, m.look.kept = m.previewOf(task), map[string][]view.Line{m.previewOf(task): {{Text: "text"}}}
 		if got := strings.Contains(m.View().Content, "\x1b["); got != on {
 			t.Errorf("colours %v, wanted %v", got, on)
@@ -109,9 +109,9 @@ func TestColours(t *testing.T) {
 }
 
 func TestFacts(t *testing.T) {
-	task := Task{Key: "s:1", Where: "VS Code/Roo", Summary: api.Summary{ID: "1700", Title: "paint the\x07 fence", Status: "completed", Workspace: "/home/me/garden", Model: "model-4", Usage: api.Usage{Cost: new(money.USD(420_000))}, Messages: api.MessageCounts{UI: 12}, TS: 10_000_000 - 60_000, Tags: []string{"garden", "spring"}, Damaged: []api.Damage{{File: "ui_messages.json", Problem: "cut at 5 of 9"}, {File: "api", Problem: "\x1b[31mgone"}, {File: "third", Problem: ""}}}}
+	task := Task{Where: "VS Code/Roo", Summary: api.Summary{Source: "s", ID: "1700", Title: "paint the\x07 fence", Status: "completed", Workspace: "/home/me/garden", Model: "model-4", Usage: api.Usage{Cost: new(money.USD(420_000))}, Messages: api.MessageCounts{UI: 12}, TS: 10_000_000 - 60_000, Tags: []string{"garden", "spring"}, Damaged: []api.Damage{{File: "ui_messages.json", Problem: "cut at 5 of 9"}, {File: "api", Problem: "\x1b[31mgone"}, {File: "third", Problem: ""}}}}
 	m := still(Options{}, task)
-	m.query.hits = map[string]Hit{"s:1": {Key: "s:1", History: "api", Number: 7, Text: "a brush\nand paint"}}
+	m.query.hits = map[string]api.Hit{"s:1700": {Task: api.Summary{Source: "s", ID: "1700"}, History: "api", Number: 7, Snippet: "a brush\nand paint"}}
 	want := []string{
 		"paint the fence", "completed · 1m · 12 messages · $0.42 · model-4 · VS Code/Roo", "/home/me/garden", "1700 #garden #spring",
 		"damaged: ui_messages.json: cut at 5 of 9", "damaged: api: gone", "and 1 more", "#7: a brush and paint",
@@ -130,7 +130,7 @@ func TestFacts(t *testing.T) {
 
 // A preview is read from its end, and can be scrolled to its beginning and not beyond.
 func TestPreviewScrolls(t *testing.T) {
-	task := Task{Key: "s:1", Summary: api.Summary{Title: "paint"}}
+	task := Task{Summary: api.Summary{Source: "s", ID: "1", Title: "paint"}}
 	m := still(Options{}, task)
 	var text []view.Line
 	for i := range 100 {

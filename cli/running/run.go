@@ -96,7 +96,7 @@ func (a *commands) continueCommand() *cobra.Command {
 				err = failure.NotFound("task_not_found", "find a task of "+folder, "no task has this folder as its workspace", "roost list")
 			}
 			if err == nil {
-				req.Task = app.KeyOf(found.Items[0])
+				req.Task = found.Items[0].Key()
 			}
 			return req, err
 		})

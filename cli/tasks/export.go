@@ -153,7 +153,7 @@ func (x *exporter) find(ctx context.Context, c *client.Client, ids []string) err
 		if err != nil {
 			return err
 		}
-		x.refs = append(x.refs, api.Each(tasks, func(t api.Summary) chosen { return chosen{t, app.KeyOf(t)} })...)
+		x.refs = append(x.refs, api.Each(tasks, func(t api.Summary) chosen { return chosen{t, t.Key()} })...)
 	}
 	for _, id := range ids {
 		t, err := c.Task(ctx, id)
@@ -169,7 +169,7 @@ func (x *exporter) find(ctx context.Context, c *client.Client, ids []string) err
 		}
 		x.refs = append(x.refs, chosen{t, id})
 	}
-	x.refs = api.Distinct(x.refs, func(t chosen) string { return app.KeyOf(t.Summary) })
+	x.refs = api.Distinct(x.refs, func(t chosen) string { return t.Summary.Key() })
 	x.known = all.Items
 	return x.aim()
 }

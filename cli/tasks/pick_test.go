@@ -6,7 +6,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
-	"github.com/roost-dev/roost/cli/picker"
 	"github.com/roost-dev/roost/internal/testing/clitest"
 )
 
@@ -37,14 +36,14 @@ func TestSourceLabel(t *testing.T) {
 func TestHistoryAroundAHit(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		hit      *picker.Hit
+		hit      *api.Hit
 		from, to int // messages of 2000, from 1
 		api      bool
 	}{
 		{nil, 1501, 2000, false},
-		{&picker.Hit{History: "api", Number: 1000}, 500, 1499, true},
-		{&picker.Hit{History: "ui", Number: 1}, 1, 500, false},
-		{&picker.Hit{History: "ui", Number: 2000}, 1001, 2000, false},
+		{&api.Hit{History: "api", Number: 1000}, 500, 1499, true},
+		{&api.Hit{History: "ui", Number: 1}, 1, 500, false},
+		{&api.Hit{History: "ui", Number: 2000}, 1001, 2000, false},
 	} {
 		f := around(tt.hit, "")
 		from, to := window(2000, f)

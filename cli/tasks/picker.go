@@ -66,7 +66,7 @@ func (d *pickerBackend) Tasks(ctx context.Context) iter.Seq2[picker.Found, error
 			}
 			for _, t := range part.Items {
 				if !t.Empty {
-					f.Tasks = append(f.Tasks, picker.Task{Summary: t, Key: app.KeyOf(t), Where: labels[t.Source], Also: alsoIn(part.Sources, labels, t.Copies)})
+					f.Tasks = append(f.Tasks, picker.Task{Summary: t, Where: labels[t.Source], Also: alsoIn(part.Sources, labels, t.Copies)})
 				}
 			}
 			if !yield(f, err) {
@@ -98,12 +98,12 @@ func trouble(src api.SourceState) string {
 }
 
 // Preview returns the end of a task in lines, or the lines up to a hit.
-func (d *pickerBackend) Preview(ctx context.Context, t picker.Task, hit *picker.Hit) ([]view.Line, error) {
+func (d *pickerBackend) Preview(ctx context.Context, t picker.Task, hit *api.Hit) ([]view.Line, error) {
 	q := url.Values{"limit": {strconv.Itoa(page)}}
 	if hit != nil {
 		q = url.Values{"limit": {"4"}, "before": {strconv.Itoa(hit.Number + 1)}, "view": {hit.History}}
 	}
-	w, err := client.Get[api.Lines](ctx, d.client, app.PathOf(t.Key, "lines"), q)
+	w, err := client.Get[api.Lines](ctx, d.client, app.PathOf(t.Key(), "lines"), q)
 	if err != nil {
 		return nil, err
 	}
@@ -125,24 +125,19 @@ func (d *pickerBackend) Preview(ctx context.Context, t picker.Task, hit *picker.
 }
 
 // Search searches the messages of all tasks, the newest first.
-func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, error) {
+func (d *pickerBackend) Search(ctx context.Context, text string) ([]api.Hit, error) {
 	found, err := client.Get[api.Page[api.Hit]](ctx, d.client, "/v1/search",
 		url.Values{"q": {text}, "limit": {strconv.Itoa(mostHits)}, "patience": {"20"}})
 	d.words.Store(&text)
 	if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == "validation_failed" {
 		return nil, nil // maybe half a phrase: the picker still searches the titles
 	}
-	if err != nil {
-		return nil, err
-	}
-	return api.Each(found.Items, func(h api.Hit) picker.Hit {
-		return picker.Hit{Key: app.KeyOf(h.Task), History: h.History, Number: h.Number, Text: h.Snippet}
-	}), nil
+	return found.Items, err
 }
 
 // around returns the flags that select messages for the pager: the last ones below the facts about the task, or those
 // around a hit.
-func around(hit *picker.Hit, words string) showFlags {
+func around(hit *api.Hit, words string) showFlags {
 	if hit == nil {
 		return showFlags{tail: opened}
 	}
@@ -151,7 +146,7 @@ func around(hit *picker.Hit, words string) showFlags {
 }
 
 // Open shows a task in the pager.
-func (d *pickerBackend) Open(ctx context.Context, t picker.Task, hit *picker.Hit) error {
+func (d *pickerBackend) Open(ctx context.Context, t picker.Task, hit *api.Hit) error {
 	a := *d.App
 	a.Flags.Quiet = true // no screen would show the messages of show on stderr
 	a.Less = " -+F -+X"  // the pager stays until it is left, and leaves nothing
@@ -161,7 +156,7 @@ func (d *pickerBackend) Open(ctx context.Context, t picker.Task, hit *picker.Hit
 	if text := d.words.Load(); text != nil {
 		words = *text
 	}
-	err := (&commands{&a}).open(ctx, d.client, t.Key, around(hit, words))
+	err := (&commands{&a}).open(ctx, d.client, t.Key(), around(hit, words))
 	exit, is := errors.AsType[*exec.ExitError](err)
 	if is && (exit.ExitCode() == -1 || exit.ExitCode() == failure.ExitInterrupt) {
 		return nil // the person ended it by Ctrl-C
@@ -190,7 +185,7 @@ func (d *pickerBackend) Export(ctx context.Context, t picker.Task, form string) 
 		path = filepath.Join(d.Dir, name+"~"+strconv.Itoa(n)+ext)
 	}
 	var printed bytes.Buffer
-	err := d.silenced(&printed).export(ctx, []string{t.Key}, exportFlags{format: form, output: path})
+	err := d.silenced(&printed).export(ctx, []string{t.Key()}, exportFlags{format: form, output: path})
 	notes := strings.Join(strings.FieldsFunc(printed.String(), func(r rune) bool { return r == '\n' }), "; ")
 	if err != nil {
 		if f, is := errors.AsType[*failure.Failure](err); is {
@@ -213,7 +208,7 @@ func (d *pickerBackend) Delete(ctx context.Context, key string) (string, error) 
 // Tag adds and removes tags.
 func (d *pickerBackend) Tag(ctx context.Context, t picker.Task, add, remove []string) ([]string, error) {
 	var now api.Summary
-	err := d.client.Do(ctx, http.MethodPatch, app.PathOf(t.Key), nil, api.TaskPatch{AddTags: add, RemoveTags: remove}, &now)
+	err := d.client.Do(ctx, http.MethodPatch, app.PathOf(t.Key()), nil, api.TaskPatch{AddTags: add, RemoveTags: remove}, &now)
 	return now.Tags, err
 }
 
@@ -278,7 +273,7 @@ func Welcome(app *app.App, cmd *cobra.Command) error {
 		case err != nil:
 			return err
 		case choice.Verb == picker.Resume:
-			next = []string{"resume", choice.Task.Key}
+			next = []string{"resume", choice.Task.Key()}
 			if choice.Folder != "" {
 				next = append(next, "-C", choice.Folder)
 			}
@@ -348,7 +343,7 @@ func (a *commands) pick(ctx context.Context, purpose string) (id, folder string,
 		if err == nil && choice.Verb == picker.Leave {
 			err = notChosen(purpose, "none was chosen")
 		}
-		id, folder = choice.Task.Key, choice.Folder
+		id, folder = choice.Task.Key(), choice.Folder
 		return err
 	})
 	return id, folder, err
@@ -412,7 +407,7 @@ func (a *commands) ask(ctx context.Context, items []api.Summary, purpose string)
 		lines[i] = view.Line{Text: display.Cut(text, a.Width)}
 	}
 	a.Show().Lines(lines) // also with -q: the question is about them
-	key, err := a.Choose(ctx, purpose+" which (number, or q) > ", api.Each(items, app.KeyOf))
+	key, err := a.Choose(ctx, purpose+" which (number, or q) > ", api.Each(items, api.Summary.Key))
 	if err != nil {
 		return "", notChosen(purpose, err.Error())
 	}

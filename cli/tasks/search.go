@@ -123,7 +123,7 @@ func (a *commands) screenful(ctx context.Context, c *client.Client, query url.Va
 			return out, err
 		}
 		for _, block := range byTask(hits) {
-			if room -= 1 + len(block); out.Found.Hits[app.KeyOf(block[0].Task)] > len(block) {
+			if room -= 1 + len(block); out.Found.Hits[block[0].Task.Key()] > len(block) {
 				room--
 			}
 		}
@@ -134,7 +134,7 @@ func (a *commands) screenful(ctx context.Context, c *client.Client, query url.Va
 // byTask splits hits where another task begins.
 func byTask(hits []api.Hit) (blocks [][]api.Hit) {
 	for i, h := range hits {
-		if i == 0 || app.KeyOf(h.Task) != app.KeyOf(hits[i-1].Task) {
+		if i == 0 || h.Task.Key() != hits[i-1].Task.Key() {
 			blocks = append(blocks, nil)
 		}
 		last := &blocks[len(blocks)-1]
@@ -150,7 +150,7 @@ func (a *commands) showHits(cmd *cobra.Command, text string, hits []api.Hit, got
 	blocks := byTask(hits)
 	for _, block := range blocks {
 		t := block[0].Task
-		key := app.KeyOf(t)
+		key := t.Key()
 		head := fmt.Sprintf("%s  %s  %s  %s", display.OneLine(got.Names[key]), a.Age(t.TS), display.OneLine(labels[t.Source]),
 			display.Cut(cmp.Or(display.OneLine(t.Title), "(no title)"), max(width, longestTitle)))
 		a.Styled(view.Head, display.Cut(head, width))
@@ -194,7 +194,7 @@ func nearer(snippet string, terms []string, room int) string {
 
 // openHit returns the command that shows a task at a hit.
 func openHit(h api.Hit, names map[string]string, text string) string {
-	line := "roost show " + api.ShellWord(display.OneLine(names[app.KeyOf(h.Task)]))
+	line := "roost show " + api.ShellWord(display.OneLine(names[h.Task.Key()]))
 	if h.History == api.API {
 		line += " --api"
 	}

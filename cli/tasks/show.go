@@ -428,7 +428,7 @@ func countOf(n int, what string) string {
 func (a *commands) drawTree(f api.Family, names map[string]string) {
 	width, all := a.Columns(), api.CostsBelow(f.Tasks, f.Depths)
 	for i, t := range f.Tasks {
-		facts := []string{display.OneLine(names[app.KeyOf(t)]), app.Status(t)}
+		facts := []string{display.OneLine(names[t.Key()]), app.Status(t)}
 		if t.Mode != "" {
 			facts = append(facts, display.OneLine(t.Mode))
 		}
