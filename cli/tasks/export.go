@@ -180,7 +180,7 @@ func (x *exporter) each(ctx context.Context, c *client.Client) error {
 	for _, t := range x.refs {
 		path := x.file
 		if x.folder != "" {
-			path = x.place(t.ID, t.TS, names)
+			path = x.place(t.Summary, names)
 		}
 		report, err := x.fetch(ctx, c, t, nil, func(body io.Reader) error {
 			if x.flags.format == "roo" {
@@ -456,21 +456,31 @@ func (x *exporter) aim() error {
 	return os.MkdirAll(path, 0o700)
 }
 
-// place chooses the name of a task's file or folder. Two sources may have the same id.
-func (x *exporter) place(id string, ts int64, taken map[string]bool) string {
-	name, ext := export.FileName(id), "."+x.flags.format
-	switch {
-	case x.flags.format == "roo":
+// place chooses the path of a task's file or folder. Two sources may have the same id.
+func (x *exporter) place(t api.Summary, taken map[string]bool) string {
+	ext := "." + x.flags.format
+	if x.flags.format == "roo" {
 		ext = ""
-	case x.flags.format == "md" && len(x.refs) == 1:
-		name = strings.TrimSuffix(export.MarkdownName(ts, time.Local), ext)
+	}
+	name := nameOf(t, ext, len(x.refs) == 1, func(name string) bool {
+		return taken[strings.ToLower(name)] || x.flags.format == "html" && name == "index.html"
+	})
+	taken[strings.ToLower(name)] = true
+	return filepath.Join(x.folder, name)
+}
+
+// nameOf returns a name for the file or the folder of an exported task that is not taken. Markdown has the name that
+// Roo gives it if the task is exported alone.
+func nameOf(t api.Summary, ext string, alone bool, taken func(name string) bool) string {
+	name := export.FileName(t.ID)
+	if alone && ext == ".md" {
+		name = strings.TrimSuffix(export.MarkdownName(t.TS, time.Local), ext)
 	}
 	full := name + ext
-	for n := 2; taken[strings.ToLower(full)] || x.flags.format == "html" && full == "index.html"; n++ {
+	for n := 2; taken(full); n++ {
 		full = name + "~" + strconv.Itoa(n) + ext
 	}
-	taken[strings.ToLower(full)] = true
-	return filepath.Join(x.folder, full)
+	return full
 }
 
 // outside refuses a path in the folder of a task: an export must not write to a task.

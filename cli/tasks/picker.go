@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,6 @@ import (
 	"github.com/roost-dev/roost/cli/picker"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/view"
 )
@@ -166,24 +166,11 @@ func (d *pickerBackend) Open(ctx context.Context, t picker.Task, hit *api.Hit) e
 
 // Export writes a task into the current folder and overwrites nothing.
 func (d *pickerBackend) Export(ctx context.Context, t picker.Task, form string) (string, error) {
-	ext := "." + form
-	switch form {
-	case "archive":
-		ext = ".zip"
-	case "roo":
-		ext = "-roo" // a folder, which holds the task's
-	}
-	name := export.FileName(t.ID)
-	if form == "md" {
-		name = strings.TrimSuffix(export.MarkdownName(t.TS, time.Local), ext)
-	}
-	path := filepath.Join(d.Dir, name+ext)
-	for n := 2; ; n++ {
-		if _, err := os.Lstat(path); err != nil { // where Lstat fails, the export reports why
-			break
-		}
-		path = filepath.Join(d.Dir, name+"~"+strconv.Itoa(n)+ext)
-	}
+	ext := map[string]string{"archive": ".zip", "roo": "-roo"}[form] // -roo is a folder, which holds the task's
+	path := filepath.Join(d.Dir, nameOf(t.Summary, cmp.Or(ext, "."+form), true, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(d.Dir, name))
+		return err == nil // where Lstat fails, the export reports why
+	}))
 	var printed bytes.Buffer
 	err := d.silenced(&printed).export(ctx, []string{t.Key()}, exportFlags{format: form, output: path})
 	notes := strings.Join(strings.FieldsFunc(printed.String(), func(r rune) bool { return r == '\n' }), "; ")
