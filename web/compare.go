@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/url"
-	"strings"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/redact"
@@ -63,19 +62,6 @@ func (w *Web) compare(a *asked) (*page, error) {
 		d.Added, d.Removed = d.Added+f.Added, d.Removed+f.Removed
 	}
 	return p, nil
-}
-
-// wordOf names the speaker of a message of a kind.
-func wordOf(kind string, number int) string {
-	name := kind[strings.IndexByte(kind, ':')+1:]
-	if number == 1 {
-		return "you"
-	}
-	if word, is := map[string]string{"user_feedback": "you", "text": "model", "reasoning": "thinking", "completion_result": "result",
-		"followup": "question", "command_output": "output"}[name]; is {
-		return word
-	}
-	return redact.Marked(strings.ReplaceAll(name, "_", " "))
 }
 
 // headBranch is the name of the branch that a task continues from.

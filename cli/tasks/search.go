@@ -215,16 +215,6 @@ func sumOfHits(found api.Found, tasks, hits int) string {
 	return line + "; " + among
 }
 
-// speakers names, for people, the author of a row.
-var speakers = map[string]string{
-	"say:text": "model", "say:user_feedback": "you", "say:user_feedback_diff": "you", "say:task": "you", "ask:followup": "question",
-	"say:completion_result": "result", "ask:completion_result": "result", "say:reasoning": "thinking", "ask:command": "command",
-	"say:command": "command", "say:command_output": "output", "ask:command_output": "output", "say:error": "error",
-	"say:condense_context": "summary", "say:api_req_started": "request", "user": "you", "assistant": "model",
-	"thinking": "thinking", "reasoning": "thinking", "tool_result": "output", "say:mcp_server_response": "output",
-	"say:browser_action_result": "output", "say:codebase_search_result": "output", "say:diff_error": "error",
-}
-
 // tools maps the names of tools in the index to the names that models use.
 var tools = map[string]string{
 	"readfile": "read_file", "writetofile": "write_to_file", "newfilecreated": "write_to_file", "editedexistingfile": "edit",
@@ -241,15 +231,7 @@ func whose(h api.Hit) string {
 	if tool := display.OneLine(h.Tool); tool != "" {
 		return cmp.Or(tools[tool], tool)
 	}
-	if h.Kind == "say:text" && h.Number == 1 {
-		return "you"
-	}
-	if word := speakers[h.Kind]; word != "" {
-		return word
-	}
-	kind := display.OneLine(h.Kind)
-	kind = kind[strings.Index(kind, ":")+1:]
-	return strings.ReplaceAll(kind, "_", " ")
+	return display.OneLine(view.Speaker(h.Kind, h.Number))
 }
 
 // marked returns a line with the terms of a query marked.
