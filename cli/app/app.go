@@ -177,6 +177,30 @@ func ReaderGone(err error) bool {
 // that a run starts would inherit an ignored signal, and `yes | head` would not end.
 func SurviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
+// Println prints lines of the result to stdout.
+func (a *App) Println(lines ...string) error { return a.Painted(api.Each(lines, a.Result)) }
+
+// Styled prints a line of the result in a style, without flushing it. The text must be safe for a terminal already.
+func (a *App) Styled(style view.Style, text string) {
+	fmt.Fprintln(a.Out, a.OutStyle().Paint(style, text))
+}
+
+// Painted prints lines of the result that have colours, and whose texts are safe for a terminal already.
+func (a *App) Painted(lines []string) error {
+	for _, line := range lines {
+		fmt.Fprintln(a.Out, line)
+	}
+	return a.Flush()
+}
+
+// Result returns a text in the form for stdout: safe for a terminal, unchanged for programs.
+func (a *App) Result(text string) string {
+	if a.OutTTY {
+		return display.Safe(text)
+	}
+	return text
+}
+
 // encode writes v as JSON without HTML escapes.
 func encode(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
@@ -212,6 +236,9 @@ func (a *App) Outcome(doc any, line string) error {
 
 // Items prints the JSON document of a list.
 func (a *App) Items(items any) error { return a.PrintJSON(map[string]any{"items": items}) }
+
+// Age returns how long ago a time in Unix milliseconds was.
+func (a *App) Age(ts int64) string { return display.AgeOf(time.UnixMilli(a.Millis()), ts) }
 
 // Tell prints a failure to stderr.
 func (a *App) Tell(f *failure.Failure) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
@@ -230,30 +229,6 @@ func padded(text string, width int, right bool) string {
 	return display.Pad(text, width)
 }
 
-// Println prints lines of the result to stdout.
-func (a *App) Println(lines ...string) error { return a.Painted(api.Each(lines, a.Result)) }
-
-// Styled prints a line of the result in a style, without flushing it. The text must be safe for a terminal already.
-func (a *App) Styled(style view.Style, text string) {
-	fmt.Fprintln(a.Out, a.OutStyle().Paint(style, text))
-}
-
-// Painted prints lines of the result that have colours, and whose texts are safe for a terminal already.
-func (a *App) Painted(lines []string) error {
-	for _, line := range lines {
-		fmt.Fprintln(a.Out, line)
-	}
-	return a.Flush()
-}
-
-// Result returns a text in the form for stdout: safe for a terminal, unchanged for programs.
-func (a *App) Result(text string) string {
-	if a.OutTTY {
-		return display.Safe(text)
-	}
-	return text
-}
-
 // Rich reports whether the result goes to a terminal that shows more than plain text, such as rendered Markdown.
 func (a *App) Rich() bool { return a.OutTTY && !a.Plain() && !a.Flags.Quiet }
 
@@ -391,9 +366,6 @@ func Status(t api.Summary) string {
 	}
 	return t.Status
 }
-
-// Age returns how long ago a time in Unix milliseconds was.
-func (a *App) Age(ts int64) string { return display.AgeOf(time.UnixMilli(a.Millis()), ts) }
 
 // When returns a day and a minute, for people.
 func (a *App) When(stamp *string) string {
