@@ -17,8 +17,10 @@ func TestPageOfTheManual(t *testing.T) {
 	if got := (Layout{}).Page(manual); got != strings.TrimRight(manual, "\n") {
 		t.Errorf("without a terminal: got\n%s\nwant the Markdown itself", got)
 	}
-	want := "\x1b[1mTitle\x1b[0m\n\nA long paragraph with code, weight and a\nlink (other.md), which is wrapped.\n\n- one\n" +
-		"- two that is longer than the line\n\n    roost list   # as it is, however long the line may be\n\n| a | b |\n|---|---|"
+	want := "\x1b[1;4mTitle\x1b[0m\n\nA long paragraph with \x1b[36mcode\x1b[0m, \x1b[1mweight\x1b[0m and a\n" +
+		"\x1b[4mlink\x1b[0m \x1b[2m(other.md)\x1b[0m, which is wrapped.\n\n• one\n• two that is longer than the line\n\n" +
+		"  roost list   \x1b[2m# as it is, however long the line may be\x1b[0m\n\n" +
+		"\x1b[1ma\x1b[0m\x1b[2m │\x1b[0m \x1b[1mb\x1b[0m\n\x1b[2m──┼──\x1b[0m"
 	if got := (Layout{Style: display.Style{Theme: theme.Basic()}, Width: 40}).Page(manual); got != want {
 		t.Errorf("on a terminal: got\n%q\nwant\n%q", got, want)
 	}

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"math"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -51,6 +52,10 @@ func (s *Stream) code(line string) bool {
 // codeLine writes a line of code.
 func (s *Stream) codeLine(f *fence, line string) {
 	s.lead()
+	if s.o.Whole {
+		s.flow.width = math.MaxInt32
+		defer func() { s.flow.width = s.o.Width }()
+	}
 	if s.o.Width >= 2*narrowest {
 		s.flow.lead, s.flow.next = s.flow.lead+"  ", s.flow.next+"  "
 	}

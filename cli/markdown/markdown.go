@@ -7,7 +7,7 @@
 //
 // The text is untrusted: redact.Terminal makes it safe first, so that no control character of it gets into a line, and
 // a link shows its address. No line is wider than the width; a longer line of code continues in the next row after a
-// mark.
+// mark, unless the caller wants such lines whole.
 //
 // Limits: a word is shown before later lines are known. So a line of === does not make a heading of the line above, there
 // are no links by reference, and a table begins with a | in the first column. HTML is shown as it is. An emphasis or a
@@ -33,6 +33,7 @@ type Options struct {
 	Links  bool       // the terminal knows OSC 8
 	Role   theme.Role // of ordinary words
 	Indent int        // blanks before each line
+	Whole  bool       // lines of code stay whole, also those that are wider than Width
 }
 
 const narrowest = 10
