@@ -43,3 +43,49 @@ func Plural(n int, what string) string {
 	}
 	return fmt.Sprintf("%d %s", n, what)
 }
+
+// Nearest returns the name that a mistyped one most likely means: one that begins with it, or that one or two slips
+// turn into it. It is "" when none is near.
+func Nearest(name string, known []string) string {
+	best, least := "", 3
+	if len(name) < 6 {
+		least = 2
+	}
+	for _, k := range known {
+		d := Distance(name, k)
+		if len(name) > 1 && strings.HasPrefix(k, name) {
+			d = 0
+		}
+		if d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// Distance returns the smallest number of letters to insert, remove, change or swap with the next one, to turn a into
+// b.
+func Distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	rows := make([][]int, len(x)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(y)+1)
+		rows[i][0] = i
+	}
+	for j := range y {
+		rows[0][j+1] = j + 1
+	}
+	for i := range x {
+		for j := range y {
+			d := rows[i][j]
+			if x[i] != y[j] {
+				d = 1 + min(d, rows[i][j+1], rows[i+1][j])
+			}
+			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
+				d = min(d, rows[i-1][j-1]+1)
+			}
+			rows[i+1][j+1] = d
+		}
+	}
+	return rows[len(x)][len(y)]
+}

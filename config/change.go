@@ -11,7 +11,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/mcp"
-	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -23,10 +22,8 @@ func KnownProvider(what, name string) error {
 		return nil
 	}
 	f := misused(what+" "+name, "there is no provider of that name that takes a key; there are "+strings.Join(all, ", "), what+" "+all[0])
-	for _, p := range all {
-		if mode.Distance(name, p) < 3 || strings.HasPrefix(p, name) {
-			f.Try, f.Suggestions = what+" "+p, []string{p}
-		}
+	if near := api.Nearest(name, all); near != "" {
+		f.Try, f.Suggestions = what+" "+near, []string{near}
 	}
 	return f
 }

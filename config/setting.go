@@ -12,7 +12,6 @@ import (
 	"github.com/roost-dev/roost/engine/notify"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/lazyregexp"
-	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
 )
 
@@ -357,11 +356,9 @@ func Closest(name string) string {
 	if table, entry, member, ok := field(name); ok {
 		list, prefix, name = namedKeys[table], table+"."+entry+".", member
 	}
-	best, least := "", 3
-	for _, k := range list {
-		if d := mode.Distance(name, k.Name); d < least {
-			best, least = prefix+k.Name, d
-		}
+	near := api.Nearest(name, api.Each(list, func(k Key) string { return k.Name }))
+	if near == "" {
+		return ""
 	}
-	return best
+	return prefix + near
 }

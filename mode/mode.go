@@ -158,7 +158,7 @@ func (s Set) closestSlugs(given string) []string {
 	word := normalizeName(given)
 	var found []scored
 	for _, m := range s.All() {
-		score := min(Distance(word, normalizeName(m.Slug)), Distance(word, normalizeName(m.Name)))
+		score := min(api.Distance(word, normalizeName(m.Slug)), api.Distance(word, normalizeName(m.Name)))
 		if word != "" && (strings.HasPrefix(normalizeName(m.Slug), word) || strings.HasPrefix(word, normalizeName(m.Slug))) {
 			score = min(score, 1)
 		}
@@ -178,33 +178,6 @@ func normalizeName(s string) string {
 		}
 		return -1
 	}, s[:min(len(s), 64)])
-}
-
-// Distance returns the smallest number of letters to insert, remove, change or swap with the next one, to turn a into
-// b.
-func Distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	rows := make([][]int, len(x)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(y)+1)
-		rows[i][0] = i
-	}
-	for j := range y {
-		rows[0][j+1] = j + 1
-	}
-	for i := range x {
-		for j := range y {
-			d := rows[i][j]
-			if x[i] != y[j] {
-				d = 1 + min(d, rows[i][j+1], rows[i+1][j])
-			}
-			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
-				d = min(d, rows[i-1][j-1]+1)
-			}
-			rows[i+1][j+1] = d
-		}
-	}
-	return rows[len(x)][len(y)]
 }
 
 // Text returns the part of the system prompt with the user's wishes for this mode: the mode's own instructions and

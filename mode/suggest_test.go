@@ -42,39 +42,6 @@ func TestWhatWasMeant(t *testing.T) {
 	}
 }
 
-// The distance is one: none to itself, the same in both directions, at most the longer
-// word, and one for each small slip.
-func TestDistance(t *testing.T) {
-	for pair, want := range map[[2]string]int{{"", "ab"}: 2, {"jsn", "json"}: 1, {"same", "same"}: 0, {"kitten", "sitting"}: 3, {"ab", "ba"}: 1, {"jsno", "json"}: 1} {
-		if got := Distance(pair[0], pair[1]); got != want {
-			t.Errorf("%v: got %d, want %d", pair, got, want)
-		}
-	}
-	words := rapid.StringOfN(rapid.SampledFrom([]rune("abcé1")), 0, 8, -1)
-	rapid.Check(t, func(r *rapid.T) {
-		a, b := words.Draw(r, "a"), words.Draw(r, "b")
-		d, x, y := Distance(a, b), []rune(a), []rune(b)
-		if d != Distance(b, a) || (d == 0) != (a == b) || d > max(len(x), len(y)) || d < max(len(x), len(y))-min(len(x), len(y)) {
-			r.Fatalf("got %q %q: %d, want d = Distance(b, a) and (d == 0) = (a == b) and d <= max(len(x), len(y)) and d >= max(len(x), len(y))-min(len(x), len(y))",
-				a, b, d)
-		}
-		if len(x) == 0 {
-			return
-		}
-		i := rapid.IntRange(0, len(x)-1).Draw(r, "i")
-		without := string(slices.Delete(slices.Clone(x), i, i+1))
-		other := slices.Clone(x)
-		other[i] = 'z'
-		swapped := slices.Clone(x)
-		j := (i + 1) % len(x)
-		swapped[i], swapped[j] = swapped[j], swapped[i]
-		if Distance(a, without) != 1 || Distance(a, string(other)) != 1 || j == i+1 && Distance(a, string(swapped)) > 1 {
-			r.Fatalf("%q: got %q %q %q, want Distance(a, without) = 1 and Distance(a, string(other)) = 1 and (j != i+1 or Distance(a, string(swapped)) <= 1)",
-				a, without, string(other), string(swapped))
-		}
-	})
-}
-
 // Whatever is asked for, known slugs are found and suggestions are known slugs, each
 // once.
 func TestSuggestionsExist(t *testing.T) {

@@ -128,7 +128,7 @@ func (s *Session) do(ctx context.Context, text string) (words bool, err error) {
 		known = append(append(known, c.name), c.also...)
 	}
 	known = append(known, texts(s.backend.Words(ctx, Prompts, s.workspace(ctx), ""))...)
-	return true, &UnknownError{name, nearest(name, known)}
+	return true, &UnknownError{name, api.Nearest(name, known)}
 }
 
 func (s *Session) help(_ context.Context, _, rest string) error {

@@ -43,12 +43,3 @@ func TestFields(t *testing.T) {
 		}
 	}
 }
-
-func TestNearest(t *testing.T) {
-	known := []string{"rewind", "resume", "redo", "undo", "mode", "model"}
-	for name, want := range map[string]string{"rewnid": "rewind", "mod": "mode", "res": "resume", "und": "undo", "qqqqq": "", "x": ""} {
-		if got := nearest(name, known); got != want {
-			t.Errorf("nearest to %q is %q, want %q", name, got, want)
-		}
-	}
-}

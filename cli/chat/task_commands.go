@@ -15,7 +15,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/internal/sleep"
-	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
 )
@@ -303,7 +302,7 @@ func (s *Session) mode(ctx context.Context, _, rest string) error {
 	}
 	if names := texts(known); len(names) > 0 && !slices.Contains(names, rest) {
 		text := "there is no mode " + rest
-		if near := nearest(rest, names); near != "" {
+		if near := api.Nearest(rest, names); near != "" {
 			text += "; " + near + " is one"
 		}
 		return errors.New(text + " (/mode lists them)")
@@ -599,21 +598,6 @@ func (s *Session) printed(said Said, args []string) error {
 		return &failed{said}
 	}
 	return nil
-}
-
-// nearest returns the name that a mistyped one most likely means, "" when none is near.
-func nearest(name string, known []string) string {
-	best, least := "", max(2, len(name)/3+1)
-	for _, k := range known {
-		d := mode.Distance(name, k)
-		if len(name) > 1 && strings.HasPrefix(k, name) {
-			d = 0
-		}
-		if d < least {
-			best, least = k, d
-		}
-	}
-	return best
 }
 
 // fields splits arguments at blanks; blanks between quotes, single or double, do not split. A quote without an end

@@ -25,7 +25,6 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/internal/lazyregexp"
 	"github.com/roost-dev/roost/llm"
-	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/report"
 )
 
@@ -158,13 +157,9 @@ func Arguments(low, high int, try string) cobra.PositionalArgs {
 
 // closestFlag returns the flag that a mistyped name most likely means, "" when none is near.
 func closestFlag(cmd *cobra.Command, name string) string {
-	best, least := "", 3
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := mode.Distance(name, f.Name); d < least && 2*d < len(name) {
-			best, least = f.Name, d
-		}
-	})
-	return best
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return api.Nearest(name, names)
 }
 
 // problemExits are the exit codes of server problems that have, in this process, another exit code than their status
