@@ -81,13 +81,15 @@ func TestRowsOfClassicCline(t *testing.T) {
 
 // A task with an API history alone has the person's first words as its title.
 func TestTitleFromTheAPIHistory(t *testing.T) {
-	storage := t.TempDir()
-	write(t, filepath.Join(storage, "tasks", "x"), roofmt.APIName, array(
-		`{"role":"assistant","content":"hello"}`, `{"role":"user","content":[{"type":"image"},{"type":"text","text":"<environment_details>"},{"type":"text","text":"<task>dig</task>"}],"ts":7}`))
-	v := view(t, open(t, t.TempDir(), storage), "x")
-	if v.Summary.Title != "dig" || !slices.Contains(v.Summary.Inferred, "title") || v.Summary.TS != 7 {
-		t.Errorf(`got %+v, want v.Summary.Title = "dig" and slices.Contains(v.Summary.Inferred, "title") and v.Summary.TS = 7`,
-			v.Summary)
+	for _, words := range []string{"<task>dig</task>", `dig\n\n<environment_details>\n# Files`} {
+		storage := t.TempDir()
+		write(t, filepath.Join(storage, "tasks", "x"), roofmt.APIName, array(
+			`{"role":"assistant","content":"hello"}`, `{"role":"user","content":[{"type":"image"},{"type":"text","text":"<environment_details>"},{"type":"text","text":"`+words+`"}],"ts":7}`))
+		v := view(t, open(t, t.TempDir(), storage), "x")
+		if v.Summary.Title != "dig" || !slices.Contains(v.Summary.Inferred, "title") || v.Summary.TS != 7 {
+			t.Errorf(`got %+v, want v.Summary.Title = "dig" and slices.Contains(v.Summary.Inferred, "title") and v.Summary.TS = 7`,
+				v.Summary)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/roofmt"
 )
 
 // UIFromAPI reconstructs a missing user's history from the model's history. Each row has "inferred":true. The cost of
@@ -75,7 +76,7 @@ func (m *uiMaker) user(raw []byte) {
 		switch str(block, "type") {
 		case "text":
 			text := str(block, "text")
-			inner, own := unwrapped(text)
+			inner, own := roofmt.UsersWords(text)
 			switch {
 			case xmlResult(text):
 				_, body, _ := strings.Cut(strings.TrimSpace(text), "\n")
@@ -118,7 +119,7 @@ func (m *uiMaker) result(block []byte) {
 	case esjson.IsTrue(block, "is_error"):
 		m.row("say", "error", text)
 	case name == "ask_followup_question":
-		words, _ := unwrapped(text)
+		words, _ := roofmt.UsersWords(text)
 		m.row("say", "user_feedback", words)
 	case name == "new_task":
 		m.row("say", "subtask_result", text)
@@ -232,24 +233,6 @@ func (m *uiMaker) toolText(id, name string, input []byte) string {
 		text, _ = ResultText(m.results[id])
 	}
 	return string(esjson.ObjectOf(append(members, "content", esjson.Given(text))...))
-}
-
-// unwrapped returns the user's part of a text block, without the tags around it and without additions of the program.
-// own reports whether there were such tags.
-func unwrapped(text string) (words string, own bool) {
-	text = strings.TrimSpace(text)
-	if strings.HasPrefix(text, "<environment_details>") {
-		return "", false
-	}
-	for _, tag := range []string{"user_message", "task", "feedback", "answer", "user_input"} {
-		_, rest, ok := strings.Cut(text, "<"+tag)
-		attributes, rest, closed := strings.Cut(rest, ">")
-		if ok && closed && (attributes == "" || attributes[0] == ' ') {
-			inner, _, _ := strings.Cut(rest, "</"+tag+">")
-			return strings.TrimSpace(inner), true
-		}
-	}
-	return text, false
 }
 
 // APIFromUI reconstructs a missing model's history from the user's history: text, reasoning, calls and the output of

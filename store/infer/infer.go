@@ -61,27 +61,16 @@ func titleOfAPI(s *task.State) string {
 			if esjson.TextOf(b, "type") != "text" || !ok {
 				continue
 			}
-			if text = usersText(text); text != "" {
-				return text
+			words, own := roofmt.UsersWords(text)
+			if !own {
+				words, _, _ = strings.Cut(words, "<environment_details>")
+			}
+			if words = strings.TrimSpace(words); words != "" {
+				return words
 			}
 		}
 	}
 	return ""
-}
-
-// wrappers are the tags that tools put around a user's text.
-var wrappers = [...]string{"task", "user_message", "user_input", "feedback", "answer"}
-
-func usersText(text string) string {
-	for _, tag := range wrappers {
-		_, rest, ok := strings.Cut(text, "<"+tag)
-		if _, inside, closed := strings.Cut(rest, ">"); ok && closed {
-			words, _, _ := strings.Cut(inside, "</"+tag+">")
-			return strings.TrimSpace(words)
-		}
-	}
-	text, _, _ = strings.Cut(text, "<environment_details>")
-	return strings.TrimSpace(text)
 }
 
 // Completed reports whether the history item marks the task as completed. Roo writes that for a subtask whose result went

@@ -2,24 +2,6 @@ package infer
 
 import "testing"
 
-func TestUsersText(t *testing.T) {
-	for text, want := range map[string]string{
-		"<task>\nmow\n</task>":                  "mow",
-		"<user_message>\nmow </user_message> x": "mow",
-		"<task>\nmow":                           "mow",
-		"<environment_details>\n# Files":        "",
-		"mow\n\n<environment_details>\n# Files": "mow",
-		"a < b":                                 "a < b",
-		"":                                      "",
-		`<user_input mode="act">dig</user_input>`:      "dig",
-		"<feedback>no</feedback><environment_details>": "no",
-	} {
-		if got := usersText(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestTimeOfID(t *testing.T) {
 	for id, want := range map[string]int64{
 		"1776200000000": 1776200000000, "1776200000000_ab3xz": 1776200000000, "019a0f5e-8c00-7000-8000-000000000000": 0x019a0f5e8c00,
