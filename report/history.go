@@ -135,9 +135,9 @@ func ShortNames(all []store.Ref, items []api.Summary) map[string]string {
 				return false
 			}
 			if ids[t.ID] > 1 || name[0] == '-' || strings.Contains(name, ":") {
-				name = t.Source + ":" + t.ID
+				name = t.Key()
 			}
-			names[t.Source+":"+t.ID] = name
+			names[t.Key()] = name
 			return true
 		})
 	}

@@ -430,7 +430,7 @@ func candidates(e *store.AmbiguousError) (out []api.Candidate) {
 		if e.Candidates[i].Own {
 			tool = api.OwnSource
 		}
-		out = append(out, api.Candidate{Name: names[t.Source+":"+t.ID], Title: t.Title, Tool: tool, TS: t.TS})
+		out = append(out, api.Candidate{Name: names[t.Key()], Title: t.Title, Tool: tool, TS: t.TS})
 	}
 	return out
 }

@@ -56,7 +56,7 @@ func (a *commands) delete(cmd *cobra.Command, ids []string, how cascade) error {
 		subtasks := map[bool]string{true: "delete", false: "keep"}[with]
 		done, gone := []api.DeletedTask{}, map[string]bool{}
 		for _, t := range chosen {
-			name := t.Source + ":" + t.ID
+			name := t.Key()
 			if gone[name] { // deleted with a task before it
 				continue
 			}
@@ -65,7 +65,7 @@ func (a *commands) delete(cmd *cobra.Command, ids []string, how cascade) error {
 				return errors.Join(a.printDone("deleted", done), err)
 			}
 			for _, one := range append([]api.DeletedTask{d.DeletedTask}, d.With...) {
-				gone[one.Source+":"+one.ID] = true
+				gone[one.Key()] = true
 				if done = append(done, one); a.Flags.JSON {
 					continue
 				}
@@ -292,7 +292,7 @@ func (a *commands) trashed(cmd *cobra.Command, c *client.Client, names []string)
 			f := failure.NotFound("task_not_found", "find "+name+" in the trash",
 				"no deleted task has that name", "roost trash list")
 			if t, err := c.Task(ctx, name); err == nil {
-				f.Why, f.Try = "it is not deleted: it is task "+t.ID+" of "+t.Source, "roost show "+api.ShellWord(t.Source+":"+t.ID)
+				f.Why, f.Try = "it is not deleted: it is task "+t.ID+" of "+t.Source, "roost show "+api.ShellWord(t.Key())
 			}
 			return nil, f
 		case err != nil:

@@ -242,7 +242,7 @@ func (p *page) give(ctx context.Context, c *candidate) error {
 		if p.out.Hits == nil {
 			p.out.Hits = map[string]int{}
 		}
-		p.out.Hits[sum.Source+":"+sum.ID] = c.count
+		p.out.Hits[sum.Key()] = c.count
 	}
 	for i, h := range hits[given:] {
 		if p.search.full(*p.out) {
@@ -281,7 +281,7 @@ func (p *page) cut() {
 		p.out.Items = p.out.Items[:keep]
 	}
 	maps.DeleteFunc(p.out.Hits, func(key string, _ int) bool {
-		return !slices.ContainsFunc(p.out.Items, func(h api.Hit) bool { return h.Task.Source+":"+h.Task.ID == key })
+		return !slices.ContainsFunc(p.out.Items, func(h api.Hit) bool { return h.Task.Key() == key })
 	})
 }
 
