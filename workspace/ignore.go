@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -126,6 +127,8 @@ func (w *Workspace) ignore() (*Ignore, error) {
 		return nil, err
 	case len(text) > maxIgnore:
 		return nil, fmt.Errorf("it is larger than %d bytes", maxIgnore)
+	case bytes.IndexByte(text, 0) >= 0:
+		return nil, errors.New("it is not text in UTF-8") // Windows' PowerShell writes UTF-16
 	case len(text) == 0:
 		return &Ignore{}, nil
 	}

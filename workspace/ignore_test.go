@@ -56,6 +56,7 @@ func TestRulesThatCannotBeReadCloseEverything(t *testing.T) {
 	broken := map[string]func() error{
 		"many alike":         func() error { fixture.WriteFile(t, name, strings.Repeat("*\n", maxAlike+1)); return nil },
 		"a folder":           func() error { return os.Mkdir(name, 0o700) },
+		"UTF-16":             func() error { fixture.WriteFile(t, name, "\xff\xfes\x00\n\x00"); return nil },
 		"too large":          func() error { fixture.WriteFile(t, name, strings.Repeat("#\n", maxIgnore)); return nil },
 		"a link to a folder": func() error { return os.Symlink(root, name) },
 		"a link to itself":   func() error { return os.Symlink(name, name) },
