@@ -282,12 +282,15 @@ func (c *conn) call(ctx context.Context, f func(context.Context, *session) error
 			return err
 		}
 		err = s.run(ctx, f)
-		refused, isRefused := errors.AsType[*refusal](err)
+		answer, isAnswer := errors.AsType[*jsonrpc.Error](err)
+		// The library gave the request up, without an answer or with a status such as 503 for one.
+		givenUp := isAnswer && answer.Message == "rejected by transport"
 		switch {
 		case err == nil:
 			return nil
-		case isRefused: // also when the time is just over: the server has answered
-			return &CallError{Server: c.server.Name, Reason: c.hub.clean(refused.Error()), Err: err}
+		case isAnswer && !givenUp: // also when the time is just over: the server has answered
+			reason := fmt.Sprintf("it refused the call: %s (%d)", answer.Message, answer.Code)
+			return &CallError{Server: c.server.Name, Reason: c.hub.clean(reason), Err: err}
 		case ctx.Err() != nil && errors.Is(context.Cause(ctx), errNoAnswer):
 			return &CallError{
 				Server: c.server.Name, Reason: fmt.Sprintf("it did not answer within %v; the call was cancelled", c.server.Timeout),
@@ -300,7 +303,7 @@ func (c *conn) call(ctx context.Context, f func(context.Context, *session) error
 			continue
 		}
 		text := s.describe(c.hub, err)
-		if wire, _ := errors.AsType[*jsonrpc.Error](err); !givenUp(wire) {
+		if !givenUp { // the connection is intact
 			c.drop(s)
 		}
 		return &CallError{Server: c.server.Name, Reason: "the connection failed: " + text, Unknown: !undelivered(err), Err: err}
@@ -351,11 +354,6 @@ func (c *conn) close() {
 		s.end()
 	}
 }
-
-// refusal is a server's answer that it refuses the call. The connection is intact.
-type refusal struct{ err error }
-
-func (r *refusal) Error() string { return strings.TrimSpace(r.err.Error()) }
 
 // httpClient sends requests to one server over HTTP with the headers of its definition, or the token of a log-in, for as
 // long as the connection to that server is open.

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -62,11 +63,11 @@ func TestARefusalAtTheLastMoment(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	err := c.call(ctx, func(context.Context, *session) error {
 		cancel()
-		return &refusal{errors.New("no")}
+		return &jsonrpc.Error{Code: 7, Message: "no"}
 	})
 	var failed *CallError
-	if !errors.As(err, &failed) || failed.Unknown || failed.Reason != "no" {
-		t.Errorf("got %+v, want errors.As(err, &failed) and not failed.Unknown and failed.Reason = \"no\"", err)
+	if !errors.As(err, &failed) || failed.Unknown || failed.Reason != "it refused the call: no (7)" {
+		t.Errorf("got %+v, want errors.As(err, &failed) and not failed.Unknown and failed.Reason = \"it refused the call: no (7)\"", err)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/roost-dev/roost/api"
@@ -175,18 +174,6 @@ func (h *Hub) Read(ctx context.Context, server, uri string) (Result, error) {
 	})
 }
 
-// givenUp reports whether an error is the library's own: it gave up a request, without an answer of the server or with a
-// status such as 503 for one, and kept the connection.
-func givenUp(err *jsonrpc.Error) bool { return err != nil && err.Message == "rejected by transport" }
-
-// answered turns a server's error answer into a refusal.
-func answered(err error) error {
-	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && !givenUp(wire) {
-		return &refusal{fmt.Errorf("it refused the call: %s (%d)", wire.Message, wire.Code)}
-	}
-	return err
-}
-
 func (h *Hub) call(ctx context.Context, server string, ask func(context.Context, *session) (Result, error)) (out Result, err error) {
 	c, ok := h.conns[server]
 	if !ok {
@@ -196,7 +183,7 @@ func (h *Hub) call(ctx context.Context, server string, ask func(context.Context,
 	err = c.call(ctx, func(ctx context.Context, s *session) (err error) {
 		out, err = ask(ctx, s)
 		out.Text = s.login.hide(out.Text)
-		return answered(err)
+		return err
 	})
 	return out, err
 }
@@ -234,24 +221,19 @@ func offersOf(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
 		if t == nil || slices.Contains(s.Off, t.Name) {
 			continue
 		}
-		out := func(why string) {
-			notes = append(notes, fmt.Sprintf("its tool %s is left out: %s", shown(t.Name, 100), why))
-		}
 		o := Offer{Server: s.Name, Tool: t.Name, Name: ToolName(s.Name, t.Name), Always: slices.Contains(s.Always, t.Name)}
-		if t.Name == "" || !isPlainName(t.Name) {
-			out("its name cannot be shown")
-			continue
-		}
-		if seen[o.Name] {
-			out("another tool has the same name, " + o.Name)
-			continue
-		}
 		raw, err := json.Marshal(t.InputSchema)
 		if err == nil {
 			o.Schema, err = repairedSchema(raw)
 		}
+		switch {
+		case !isPlainName(t.Name):
+			err = errors.New("its name cannot be shown")
+		case seen[o.Name]:
+			err = errors.New("another tool has the same name, " + o.Name)
+		}
 		if err != nil {
-			out(err.Error())
+			notes = append(notes, fmt.Sprintf("its tool %s is left out: %v", shown(t.Name, 100), err))
 			continue
 		}
 		if t.Annotations != nil {

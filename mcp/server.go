@@ -42,8 +42,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
@@ -506,12 +504,7 @@ func (s Server) findProblem() string {
 }
 
 func isPlainName(name string) bool {
-	return name != "" && len(name) <= maxName && utf8.ValidString(name) && !strings.ContainsFunc(name, steers)
-}
-
-// steers reports whether a character controls a terminal or the direction of text.
-func steers(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029
+	return name != "" && len(name) <= maxName && redact.Terminal(name) == name && !strings.ContainsAny(name, "\t\n")
 }
 
 // shown returns a server's text as it can be shown, cut to at most most bytes.
