@@ -73,7 +73,7 @@ func (a *Agent) mayEdit(spec tool.Spec, paths []string) error {
 		if a.Host.Workspace != nil {
 			p, err := a.Host.Workspace.Resolve(path)
 			if err != nil {
-				return fmt.Errorf("the mode's pattern for files cannot be compared with it: %w", err)
+				return err //nolint:wrapcheck // it names the path
 			}
 			names = p.RulePaths()
 		}
