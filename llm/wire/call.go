@@ -115,8 +115,11 @@ func (c *Call) stream(ctx context.Context, event func(data []byte) (done bool, e
 	if c.Door != nil && c.Door.Events != nil {
 		events = c.Door.Events(answer)
 	}
-	for {
+	for size := 0; ; {
 		data, err := events.Next()
+		if size += len(data); size > MaxReply {
+			err = fmt.Errorf("read the reply: %w (over %d bytes)", ErrTooLarge, MaxReply)
+		}
 		cause := context.Cause(ctx)
 		if err != nil && (cause == nil || errors.Is(cause, ErrIdle)) && c.Ended != nil && c.Ended() {
 			return nil // another attempt would be paid again

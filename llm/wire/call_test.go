@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +28,26 @@ func TestJoin(t *testing.T) {
 		if got := wire.Join(base, "v1", "responses"); got != want {
 			t.Errorf("%s: got %s, want got = %v", base, got, want)
 		}
+	}
+}
+
+// A reply that never ends does not fill the memory.
+func TestRepliesAreBounded(t *testing.T) {
+	event := []byte("data: " + strings.Repeat("x", 1<<20) + "\n\n")
+	c, _ := asks(t, func(w http.ResponseWriter, _ *http.Request) {
+		for range 2 * wire.MaxReply >> 20 {
+			if _, err := w.Write(event); err != nil {
+				return
+			}
+		}
+	})
+	size := 0
+	err := c.Stream(t.Context(), func(data []byte) (bool, error) {
+		size += len(data)
+		return false, nil
+	})
+	if !errors.Is(err, wire.ErrTooLarge) || size != wire.MaxReply {
+		t.Errorf("got %v after %d bytes, want %v after %d", err, size, wire.ErrTooLarge, wire.MaxReply)
 	}
 }
 

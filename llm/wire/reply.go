@@ -192,12 +192,15 @@ func (c *Calls) Finish(d *llm.Done) {
 	}
 }
 
-// ErrTooLarge is returned for an event over the reader's limit. Such a stream is broken or hostile; the largest real
+// ErrTooLarge is returned for an event, or a reply, over the limit. Such a stream is broken or hostile; the largest real
 // event of a model is a few megabytes.
-var ErrTooLarge = errors.New("event is too large")
+var ErrTooLarge = errors.New("it is too large")
 
 // MaxEvent is the largest event that Events accepts, in bytes.
 const MaxEvent = 64 << 20
+
+// MaxReply is the largest reply, as the bytes of its events: four times what 128,000 tokens need.
+const MaxReply = 2 * MaxEvent
 
 // EventReader reads the events of a stream. Next returns the data of the next event, which is valid until the next call,
 // and io.EOF at the end of the stream.

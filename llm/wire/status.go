@@ -150,7 +150,9 @@ func Redact(text, key string) string {
 const ellipsis = "…"
 
 // Shorten cuts a provider's error page to a length that fits a terminal.
-func Shorten(text string, max int) string { return api.Shorten(strings.Join(strings.Fields(text), " "), max) }
+func Shorten(text string, max int) string {
+	return api.Shorten(strings.Join(strings.Fields(text), " "), max)
+}
 
 // proxyError is a proxy's refusal to connect to the provider.
 type proxyError struct{ proxy, status string }
