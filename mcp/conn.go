@@ -219,8 +219,9 @@ func (s *session) cut() {
 	}
 }
 
-// end closes the session, its transport and its process.
+// end closes the session, its transport and its process. The next call makes a new connection.
 func (s *session) end() {
+	s.broken.Store(true)
 	s.once.Do(func() {
 		if s.child != nil {
 			s.child.End() // first: the library would wait much longer for the process
@@ -299,25 +300,15 @@ func (c *conn) call(ctx context.Context, f func(context.Context, *session) error
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case !fresh && !again && undelivered(err):
-			c.drop(s)
+			s.end()
 			continue
 		}
 		text := s.describe(c.hub, err)
 		if !givenUp { // the connection is intact
-			c.drop(s)
+			s.end()
 		}
 		return &CallError{Server: c.server.Name, Reason: "the connection failed: " + text, Unknown: !undelivered(err), Err: err}
 	}
-}
-
-// drop closes a connection, so that the next call makes a new one.
-func (c *conn) drop(s *session) {
-	c.mu.Lock()
-	if c.current == s {
-		c.current = nil
-	}
-	c.mu.Unlock()
-	s.end()
 }
 
 // undelivered reports whether the call certainly did not reach the server, or the server has no such session or

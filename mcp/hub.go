@@ -143,7 +143,7 @@ func (c *conn) fillMenu(ctx context.Context, m *Menu) {
 			err = context.Cause(ctx)
 		}
 		m.Err = &CallError{Server: c.server.Name, Reason: s.describe(c.hub, err), Timeout: errors.Is(err, errNoAnswer), Err: err}
-		c.drop(s)
+		s.end()
 		return
 	}
 	var notes []string
