@@ -313,7 +313,8 @@ func mend(value any) bool {
 			delete(schema, name)
 		}
 	}
-	if schema["type"] == "array" && schema["items"] == nil {
+	several, _ := schema["type"].([]any)
+	if schema["items"] == nil && slices.Contains(append(several, schema["type"]), "array") {
 		schema["items"] = map[string]any{}
 	}
 	return true

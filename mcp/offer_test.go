@@ -60,7 +60,7 @@ func TestSchemasThatProvidersTake(t *testing.T) {
 		`{"type":"object","$schema":"x","properties":{"b":{"type":"string"},"a":{"anyOf":[{"type":"null"}]}},"required":["b"],"additionalProperties":false}`: `{"additionalProperties":false,"properties":{"a":{"anyOf":[{"type":"null"}]},"b":{"type":"string"}},"required":["b"],"type":"object"}`,
 		`{"oneOf":[{"required":["a"]}],"properties":null,"required":"a"}`:                                                                                    `{"properties":{},"type":"object"}`,
 		// OpenAI: "array schema missing items".
-		`{"properties":{"a":{"type":"array"},"b":{"items":{"type":"array"},"type":"array"}}}`: `{"properties":{"a":{"items":{},"type":"array"},"b":{"items":{"items":{},"type":"array"},"type":"array"}},"type":"object"}`,
+		`{"properties":{"a":{"type":"array"},"b":{"items":{"type":"array"},"type":["null","array"]},"c":{"type":["array",7]}}}`: `{"properties":{"a":{"items":{},"type":"array"},"b":{"items":{"items":{},"type":"array"},"type":["null","array"]},"c":{"items":{},"type":["array",7]}},"type":"object"}`,
 		// Anthropic: "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'".
 		`{"properties":{"a.b-c":{},"filter[x]":{},"$top":{},"` + strings.Repeat("x", 65) + `":{},"":{}},"required":["filter[x]","a.b-c",7]}`: `{"properties":{"a.b-c":{}},"required":["a.b-c"],"type":"object"}`,
 		// Anthropic: "JSON schema is invalid. It must match JSON Schema draft 2020-12".
