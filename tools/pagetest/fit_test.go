@@ -52,7 +52,7 @@ func (t *tab) within(state string) {
 	run[bool](t, `document.querySelectorAll('dialog[open] details').forEach(e => { e.open = true; });
 		new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`) // it has its new size
 	t.fits(state)
-	if out := run[string](t, `[...document.querySelectorAll('dialog[open], dialog[open] *, #composer *, .question *')].filter(e => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 150)).join('\n')`); out != "" {
+	if out := run[string](t, `[...document.querySelectorAll('dialog[open], dialog[open] *, #composer *, .question *')].filter(e => e.checkVisibility() && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(e => e.outerHTML.slice(0, 150)).join('\n')`); out != "" {
 		t.Errorf("%s: outside of the window: %s", state, out)
 	}
 }
@@ -109,12 +109,15 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// A wide table of a reply scrolls sideways in its place and keeps its words whole, and a question among the messages has
+// A wide table of a reply scrolls sideways in its place and keeps its words whole, a list of many levels fits, and a question among the messages has
 // one frame.
 func TestWideTable(t *testing.T) {
 	t.Parallel()
-	heading, line := strings.Repeat("| heading ", 12), strings.Repeat("|---", 12)
-	_, _, tab := asked(t, narrow, "- {text: \""+heading+"|\\n"+line+"|\\n"+heading+"|\\n| "+strings.Repeat("path/to/", 40)+" |\", tools: [{name: ask_followup_question, "+
+	heading, line, list := strings.Repeat("| heading ", 12), strings.Repeat("|---", 12), ""
+	for depth := range 12 {
+		list += strings.Repeat("  ", depth) + "- point\\n"
+	}
+	_, _, tab := asked(t, narrow, "- {text: \""+list+"\\n"+heading+"|\\n"+line+"|\\n"+heading+"|\\n| "+strings.Repeat("path/to/", 40)+" |\", tools: [{name: ask_followup_question, "+
 		"input: {question: Ready?, follow_up: [{text: go on, mode: null}]}}]}\n"+finishes)
 	tab.within("a wide table")
 	const cells = "[...document.querySelectorAll('#messages tr:not(:last-child) > *')]"

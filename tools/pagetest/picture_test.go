@@ -57,10 +57,10 @@ func media(kind, feature, value string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// fits fails when the page is wider than the window.
+// fits fails when the page is wider than the window. The innerWidth of a phone grows with what is too wide.
 func (t *tab) fits(name string) {
 	t.Helper()
-	if wide := run[int](t, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
+	if wide := run[int](t, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide > 0 {
 		t.Errorf("%s is %d pixels wider than the window", name, wide)
 	}
 }
