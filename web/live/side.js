@@ -27,7 +27,7 @@ export class Side {
   later() {
     this.timer ||= setTimeout(() => {
       this.timer = 0;
-      this.refresh().catch(quietly);
+      this.refresh().catch((e) => e.status === 404 || quietly(e)); // that a task is deleted is said by its event
     }, calm);
   }
 
