@@ -11,10 +11,12 @@ export async function undo(task, back = () => act('POST', taskPath(task, '/undo'
   return done;
 }
 
+const own = (task, id) => id === task.split(':').at(-1); // else the id is that of its fork
+
 // noteChange notes what became of a change. A task that Roost does not write was changed in a fork: the note leads there. It
 // gives the page of the fork, or undefined.
 export function noteChange(task, { id, task_id = id }, text, more) {
-  const fork = task_id === task.split(':').at(-1) ? undefined : '/tasks/' + encodeURIComponent(task_id);
+  const fork = own(task, task_id) ? undefined : '/tasks/' + encodeURIComponent(task_id);
   note(fork ? text + ' It was done in a fork: Roost does not write the files of this task.' : text, fork ? { link: ['Open the fork', fork] } : more);
   return fork;
 }
@@ -124,7 +126,8 @@ export async function rewind(task, n) {
   const plan = await act('POST', taskPath(task, '/rewinds'), { to: '#' + n, dry_run: true });
   const checkpoints = await get(taskPath(task, '/checkpoints')).then((c) => (c.items || []).length, () => 0);
   const d = await dialog(`Go back to before #${n}?`, [
-    el('p', {}, `${counted(plan.gone.ui, 'message')} will be hidden, ${counted(plan.left.ui, 'message')} stay. Nothing is lost: undo brings them back.`),
+    !own(task, plan.id) && el('p', {}, 'This task goes on in a fork, and the fork goes back.'),
+    el('p', {}, `${counted(plan.gone.ui, 'message')} will be hidden, ${counted(plan.left.ui, 'message')} will stay. Nothing is lost: undo brings them back.`),
     plan.calls.length > 0 && el('p', {}, `${counted(plan.calls.length, 'tool call')} will not count any more: ` + [...new Set(plan.calls.map((c) => c.name))].join(', ')),
     plan.queued > 0 && el('p', {}, `${counted(plan.queued, 'message')} of the queue will go.`),
     checkpoints > 0 && el('label', { class: 'check' }, el('input', { type: 'checkbox', name: 'files' }), ' Put the files back, too'),
