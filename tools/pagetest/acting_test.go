@@ -159,6 +159,29 @@ func TestQuestionIsArmed(t *testing.T) {
 	}
 }
 
+// Who answers with the focus on a button goes on from there: the focus is on what became of the question, and then on the
+// next one.
+func TestFocusStaysAtTheQuestions(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	task := h.task("- tools: [{name: write_to_file, input: {path: a.txt, content: a}}]\n- tools: [{name: execute_command, input: {command: 'until [ -e go ]; do sleep 0.1; done'}}]"+
+		asksColour, "paint", object{"approve": "ask"})
+	h.wait(task, "waiting")
+	tab := h.loggedIn(desktop, "/tasks/"+task)
+	tab.live()
+	for _, what := range []string{"a.txt", "until"} {
+		tab.text("#questions article:not(.closed)", what)
+		tab.armed()
+		run[bool](tab, "(document.querySelector('#questions article:not(.closed) [data-does=approve]').focus(), true)")
+		tab.keys(enter)
+		tab.sees("the focus is where "+what+" was asked, or on what is asked next", "document.activeElement.matches('#questions article')")
+	}
+	if err := os.WriteFile(filepath.Join(h.work, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tab.sees("the focus is on the next question", "document.activeElement.matches('#questions article:not(.closed)') && document.activeElement.innerText.includes('colour')")
+}
+
 // A key answers the question that has the focus, of several that are open.
 func TestKeysAnswerTheQuestionInFocus(t *testing.T) {
 	t.Parallel()

@@ -62,6 +62,7 @@ export class Questions {
   }
 
   show(q) {
+    const focused = document.activeElement?.closest('.closed');
     for (const e of this.section.querySelectorAll('.closed')) e.remove();
     this.seen.set(q.id, document.hidden ? Infinity : performance.now());
     const approval = yesOrNo.includes(q.kind);
@@ -97,6 +98,7 @@ export class Questions {
       this.section.append(e);
       this.section.hidden = false;
     });
+    if (focused) e.focus({ preventScroll: true });
     this.onchange?.();
   }
 
@@ -111,7 +113,6 @@ export class Questions {
     if (body.choice === undefined && body.approve === undefined && !words) return void e.querySelector('textarea').focus();
     if (words && body.choice === undefined) body = { ...body, text: words };
     e.dataset.sent = true;
-    for (const b of e.querySelectorAll('button')) b.disabled = true;
     try {
       await act('POST', '/v1/questions/' + encodeURIComponent(q.id) + '/answer', { ...body, seen: q.event });
       begun(q.id, '');
@@ -123,7 +124,6 @@ export class Questions {
         return;
       }
       delete e.dataset.sent;
-      for (const b of e.querySelectorAll('button')) b.disabled = false;
       if (problem.code === 'question_not_found' || problem.code === 'question_stale') this.load().catch(failed);
       failed(problem);
     }
