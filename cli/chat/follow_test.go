@@ -84,11 +84,11 @@ func TestAStreamThatEnds(t *testing.T) {
 	if c.text() != "" {
 		t.Errorf("a subtask's stream is told: %q", c.text())
 	}
+	synced := tk.synced
 	tk.take(incoming{task: "t1", err: errors.New("no task")}) // who waits for the stream is told
-	if err := <-tk.synced; err == nil || c.text() != "" {
+	if err := <-synced; err == nil || c.text() != "" {
 		t.Errorf("told as %v, %q", err, c.text())
 	}
-	tk.synced <- nil
 	tk.take(incoming{task: "t1", err: errors.New("gone\x1b[2J")})
 	if got := c.text(); !strings.Contains(got, "✗ follow the task: gone\n") || c.state().Working {
 		t.Errorf("it shows %q", got)
@@ -111,6 +111,24 @@ func TestANewTaskThatCannotBeFollowedAnyMore(t *testing.T) {
 			c.ends(d)
 			chat.shows(c.told)
 			chat.when("nothing works", func(st state) bool { return !st.Working })
+
+			// The task is there again: it is followed again, before words go out that the chat would not see answered.
+			d.cuts(nil)
+			for _, line := range []string{"go on", "go on"} {
+				chat.idle()
+				chat.Line(line)
+			}
+			chat.shows("✗ nothing was sent: the chat had lost the task, and follows it again")
+			chat.did("send t1", "go on")
+			d.replies("t1", "run2", "I am back")
+			chat.shows("I am back", "completed")
+			if n := strings.Count(strings.Join(d.all(), "\n"), "send t1"); n != 1 {
+				t.Errorf("the words were sent %d times, want 1", n)
+			}
+
+			// Lost for the second time, it is told again.
+			d.cuts(errors.New("once more"))
+			chat.shows("✗ follow the task: once more\n")
 		})
 	}
 }

@@ -123,6 +123,7 @@ type ofTask struct {
 	Working bool // a run works on the task, or is queued
 	Asking  bool // lines answer a question
 	Waiting bool // the last run waits for an answer
+	Lost    bool // the events of the task have ended: it was deleted, or cannot be reached
 	Queue   []api.Queued
 	Retype  string // the rejected answer; the editor shows it when the chat asks again
 	Letters string // keys that answer the open question; "" = a line answers it

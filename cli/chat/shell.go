@@ -301,6 +301,9 @@ func (s *Session) begin(ctx context.Context, w api.Words) error {
 
 // goOn continues a task on which no run works, with the changed settings.
 func (s *Session) goOn(ctx context.Context, id string, w api.Words) error {
+	if err := s.found(ctx, id); err != nil {
+		return err
+	}
 	again := s.state().again
 	s.shown(w.Text)
 	run, err := "", error(nil)

@@ -29,7 +29,7 @@ type talk struct {
 	busy   sync.WaitGroup // the streams
 	done   chan struct{}
 	in     chan incoming
-	synced chan error // gets one value when the stream is open; nil = nothing waits for that
+	synced chan error // gets one value when the stream is open; nil = nothing waits for that, or it got its value
 
 	shown  *display.Family
 	depth  map[string]int
@@ -67,8 +67,9 @@ func (s *Session) follow(ctx context.Context, id, after string) error {
 		s: s, id: id, done: make(chan struct{}), in: make(chan incoming), asked: make(chan *ask, 1),
 		depth: map[string]int{id: 0}, inputs: map[string]string{}, closed: map[string]bool{},
 	}
+	synced := make(chan error, 1)
 	if after == nowhere {
-		t.synced = make(chan error, 1)
+		t.synced = synced
 	}
 	t.begin()
 	t.ctx, t.cancel = context.WithCancel(s.ctx)
@@ -80,7 +81,7 @@ func (s *Session) follow(ctx context.Context, id, after string) error {
 		return nil
 	}
 	select {
-	case err := <-t.synced:
+	case err := <-synced:
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -177,6 +178,9 @@ func (t *talk) look() {
 
 // take handles an event. It changes the state at once; its output waits while the chat asks the user.
 func (t *talk) take(in incoming) {
+	if in.Type == "stream.end" {
+		in.err = errors.New("it was deleted or moved (/tasks lists what is there)")
+	}
 	if in.err != nil {
 		t.lost(in)
 		return
@@ -203,14 +207,21 @@ func (t *talk) lost(in incoming) {
 	if t.ctx.Err() != nil || in.task != t.id {
 		return // the task's own events report the subtask's end
 	}
-	select {
-	case t.synced <- in.err:
+	t.s.change(func(st *state) { st.Working, st.Lost = false, true })
+	if t.opened(in.err) {
 		return
-	default:
 	}
 	t.shown.Flush()
 	t.s.complain(fmt.Errorf("follow the task: %w", in.err))
-	t.s.change(func(st *state) { st.Working = false })
+}
+
+// opened passes on whether the stream is open, and returns false when nothing waits for that.
+func (t *talk) opened(err error) bool {
+	synced := t.synced
+	if t.synced = nil; synced != nil {
+		synced <- err
+	}
+	return synced != nil
 }
 
 // note applies an event to the chat's state.
@@ -245,8 +256,6 @@ func (t *talk) note(in incoming) {
 		s.change(func(st *state) {
 			st.Queue = slices.DeleteFunc(slices.Clone(st.Queue), func(q api.Queued) bool { return q.ID == in.Text("input") })
 		})
-	case "stream.end":
-		s.change(func(st *state) { st.Working = false })
 	case "stream.snapshot":
 		if slices.Contains([]string{"running", "queued", "delegated"}, esjson.TextOf(esjson.Member(in.Data, "task"), "status")) {
 			s.change(func(st *state) { st.Working = true })
@@ -307,7 +316,7 @@ func (t *talk) queued(st *state, input, text string) {
 // show puts an event on the screen.
 func (t *talk) show(in incoming) {
 	switch in.Type {
-	case "stream.snapshot", "stream.end", "run.started", "run.ended", "input.taken":
+	case "stream.snapshot", "run.started", "run.ended", "input.taken":
 		if in.task == t.id {
 			t.showOwn(in)
 		}
@@ -341,13 +350,7 @@ func (t *talk) show(in incoming) {
 func (t *talk) showOwn(in incoming) {
 	switch in.Type {
 	case "stream.snapshot":
-		select {
-		case t.synced <- nil:
-		default:
-		}
-	case "stream.end":
-		t.shown.Flush()
-		t.s.complain(errors.New("follow the task: it was deleted or moved (/tasks lists what is there)"))
+		t.opened(nil)
 	case "run.started":
 		if run := in.Text("run"); run != t.began {
 			t.shown.Flush()

@@ -72,6 +72,17 @@ func (s *Session) goTo(ctx context.Context, id, ref string) error {
 	return s.open(ctx, id)
 }
 
+// found follows the task again after its events have ended; the user then sees first what was missed.
+func (s *Session) found(ctx context.Context, id string) error {
+	if !s.state().Lost {
+		return nil
+	}
+	if err := s.goTo(ctx, id, id); err != nil {
+		return err
+	}
+	return errors.New("nothing was sent: the chat had lost the task, and follows it again; once more (Up) sends it")
+}
+
 func (s *Session) show(ctx context.Context, id, rest string) error {
 	rest = cmp.Or(rest, "20")
 	if n, err := strconv.Atoi(rest); err != nil || n < 1 {
@@ -185,6 +196,9 @@ func (s *Session) export(ctx context.Context, id, rest string) error {
 func (s *Session) retry(ctx context.Context, id, _ string) error {
 	if s.state().Working {
 		return errors.New("a run works on the task already")
+	}
+	if err := s.found(ctx, id); err != nil {
+		return err
 	}
 	again := s.state().again
 	again.Yes = true
