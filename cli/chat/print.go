@@ -28,7 +28,9 @@ func (s *Session) complain(err error) {
 			lines += "\n" + s.style.Paint(view.Dim, "  "+display.OneLine(w.Parameter+": "+w.Detail))
 		}
 		for _, try := range p.Suggestions {
-			lines += "\n" + s.style.Paint(view.Dim, "  "+display.OneLine(try))
+			if !strings.Contains(try, "/v1/") { // else it is for programs that speak HTTP
+				lines += "\n" + s.style.Paint(view.Dim, "  "+display.OneLine(try))
+			}
 		}
 	}
 	s.out.block(lines)

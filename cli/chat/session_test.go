@@ -119,10 +119,11 @@ func TestTheSameWordsAgainAreQueued(t *testing.T) {
 
 func TestWordsThatCannotBeSentComeBack(t *testing.T) {
 	d := newDesk(t)
-	d.refuse = &client.Problem{Status: 422, Code: "unknown_mode", Title: "There is no such mode", Detail: "nope", Suggestions: []string{"/mode code"}}
+	d.refuse = &client.Problem{Status: 422, Code: "unknown_mode", Title: "There is no such mode", Detail: "nope",
+		Suggestions: []string{`give "mode", as to POST /v1/tasks/{id}/runs`, "/mode code"}}
 	c := talking(t, d)
 	c.Line("hello")
-	c.shows("✗ There is no such mode: nope", "/mode code")
+	c.shows("✗ There is no such mode: nope\n  /mode code") // advice for programs is no help here
 	c.when("back", func(st state) bool { return slices.Equal(st.Back, []string{"hello"}) && st.Task == "" })
 }
 
