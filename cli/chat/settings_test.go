@@ -20,6 +20,7 @@ func TestSettingsOfANewTask(t *testing.T) {
 		{"/model", "model from the settings"},
 		{"/model m7", "model m7"},
 		{"/model", "model m7"},
+		{"/profile nope", "✗ there is no profile nope; there are none"},
 		{"/approve most", "✗ want /approve ask, read, edits or all"},
 		{"/approve", "unasked: ask; of ask, read, edits, all"},
 		{"/approve edits", "unasked: edits, reading everywhere and writing in the workspace"},

@@ -359,8 +359,8 @@ func (s *Session) choose(what, value string, kind Kind, of func(*api.Settings) *
 		return nil
 	}
 	names := texts(s.backend.Words(s.ctx, kind, "", ""))
-	if len(names) > 0 && !slices.Contains(names, value) {
-		return fmt.Errorf("there is no %s %s; there are %s", what, value, strings.Join(names, ", "))
+	if !slices.Contains(names, value) {
+		return fmt.Errorf("there is no %s %s; there are %s", what, value, cmp.Or(strings.Join(names, ", "), "none"))
 	}
 	s.set(func(o *api.Settings) { *of(o) = value }, what+" "+value)
 	return nil
