@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -173,16 +174,30 @@ func (g *Guard) catch(cmd *tea.Cmd) {
 
 // pasting reads a terminal. After the start of a paste, the reader of bubbletea takes all input for text until the end marker
 // comes. A bad line may lose that marker; then Ctrl-C, read alone, ends the paste, so that keys work again.
+//
+// That reader drops the beginning of a character whose rest comes late, so pasting passes on whole characters.
 type pasting struct {
 	*os.File
-	open bool // the end of a paste has not come
+	open bool   // the end of a paste has not come
+	torn string // the beginning of a character
 }
 
 func (p *pasting) Read(b []byte) (int, error) {
-	n, err := p.File.Read(b)
-	if p.open && string(b[:n]) == "\x03" {
-		n = copy(b, "\x1b[201~\x03")
+	held := copy(b, p.torn)
+	n, err := p.File.Read(b[held:])
+	if n += held; p.open && string(b[held:n]) == "\x03" {
+		n = copy(b, "\x1b[201~"+p.torn+"\x03")
 	}
+	whole := n
+	for i := n - 1; i >= max(n-utf8.UTFMax, 0); i-- {
+		if utf8.RuneStart(b[i]) {
+			if !utf8.FullRune(b[i:n]) {
+				whole = i
+			}
+			break
+		}
+	}
+	n, p.torn = whole, string(b[whole:n])
 	begin, end := bytes.LastIndex(b[:n], []byte("\x1b[200~")), bytes.LastIndex(b[:n], []byte("\x1b[201~"))
 	p.open = begin > end || p.open && end < 0
 	return n, err

@@ -138,7 +138,8 @@ func TestATornPasteEndsWithItsEnd(t *testing.T) {
 	}
 }
 
-// A paste whose end a bad line lost must not make a screen deaf: Ctrl-C alone ends it.
+// A paste whose end a bad line lost must not make a screen deaf: Ctrl-C alone ends it. A character that comes in pieces
+// is passed on whole.
 func TestCtrlCEndsAPasteWhoseEndWasLost(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -148,6 +149,9 @@ func TestCtrlCEndsAPasteWhoseEndWasLost(t *testing.T) {
 		{"lost", []string{"\x1b[200~a", "b\r", "\x03", "\x03"}, []string{"\x1b[200~a", "b\r", "\x1b[201~\x03", "\x03"}},
 		{"whole", []string{"\x1b[200~a\x1b[201~", "\x03"}, []string{"\x1b[200~a\x1b[201~", "\x03"}},
 		{"in two pieces", []string{"\x1b[200~a", "b\x1b[201~", "\x03"}, []string{"\x1b[200~a", "b\x1b[201~", "\x03"}},
+		{"a character in pieces", []string{"a\xe9", "\xa6", "\x83b\xc3", "\xa9"}, []string{"a", "", "\u9983b", "\u00e9"}},
+		{"lost in a character", []string{"\x1b[200~a\xe9", "\x03"}, []string{"\x1b[200~a", "\x1b[201~\xe9\x03"}},
+		{"no UTF-8", []string{"\xe9", "a", "\xff\xa6", "\xe9\xe9", "b"}, []string{"", "\xe9a", "\xff\xa6", "\xe9", "\xe9b"}},
 		{"among pasted text", []string{"\x1b[200~a", "b\x03\r"}, []string{"\x1b[200~a", "b\x03\r"}},
 	} {
 		r, w, err := os.Pipe()
