@@ -188,16 +188,13 @@ func (p *pasting) Read(b []byte) (int, error) {
 	if n += held; p.open && string(b[held:n]) == "\x03" {
 		n = copy(b, "\x1b[201~"+p.torn+"\x03")
 	}
-	whole := n
-	for i := n - 1; i >= max(n-utf8.UTFMax, 0); i-- {
-		if utf8.RuneStart(b[i]) {
-			if !utf8.FullRune(b[i:n]) {
-				whole = i
-			}
-			break
-		}
+	i := n - 1
+	for i > 0 && n-i < utf8.UTFMax && !utf8.RuneStart(b[i]) {
+		i--
 	}
-	n, p.torn = whole, string(b[whole:n])
+	if p.torn = ""; n > 0 && !utf8.FullRune(b[i:n]) {
+		n, p.torn = i, string(b[i:n])
+	}
 	begin, end := bytes.LastIndex(b[:n], []byte("\x1b[200~")), bytes.LastIndex(b[:n], []byte("\x1b[201~"))
 	p.open = begin > end || p.open && end < 0
 	return n, err
