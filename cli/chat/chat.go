@@ -149,8 +149,8 @@ func (s *Session) Plain(ctx context.Context, in io.Reader, out io.Writer, termin
 		switch {
 		case st.Over:
 			return nil
-		case !terminal && s.failure() != nil:
-			return s.failure()
+		case !terminal && st.wrong != nil:
+			return st.wrong
 		case terminal && begun:
 			_, _ = io.WriteString(s.out, "… ") // a lost terminal is noticed at the next read
 		case terminal && !st.Asking:
@@ -211,9 +211,6 @@ func (s *Session) until(ctx context.Context, ok func(state) bool) error {
 		}
 	}
 }
-
-// failure returns the error of the last line that was carried out; nil when it succeeded.
-func (s *Session) failure() error { return s.state().wrong }
 
 func read(in io.Reader, lines chan<- string, over <-chan struct{}) {
 	defer close(lines)

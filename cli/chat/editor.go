@@ -351,13 +351,6 @@ func (h *History) rewrite() error {
 	return api.Failed(atomicfile.WriteDerived(h.path, ".chat-*", out.Bytes()), "shorten the history of the chat")
 }
 
-// Hold keeps a text only for this chat: a line that failed, which Up brings back.
-func (h *History) Hold(text string) {
-	if strings.TrimSpace(text) != "" {
-		h.put(text)
-	}
-}
-
 // Len returns the number of entries.
 func (h *History) Len() int { return len(h.all) }
 

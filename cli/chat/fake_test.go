@@ -373,6 +373,9 @@ func (d *desk) all() []string {
 	return slices.Clone(d.calls)
 }
 
+// failure is why the last line failed.
+func (c *chatting) failure() error { return c.state().wrong }
+
 // Line types a line: an answer, when one is asked for.
 func (c *chatting) Line(text string) {
 	if isCommand(text) || isShell(text) || !c.Reply(text) {

@@ -182,11 +182,9 @@ func (m *model) news() bool {
 	return st.Over
 }
 
-// hold keeps a line that failed in the history, where Up finds it.
+// hold keeps a line that failed in the history of this chat alone, where Up finds it.
 func (m *model) hold(line string) {
-	last := m.ed.place == m.ed.history.Len()
-	m.ed.history.Hold(line)
-	if last {
+	if last := m.ed.place == m.ed.history.Len(); strings.TrimSpace(line) != "" && m.ed.history.put(line) && last {
 		m.ed.place = m.ed.history.Len()
 	}
 }
