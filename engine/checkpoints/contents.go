@@ -511,7 +511,7 @@ func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State
 	return nil
 }
 
-// mayLackContents reports whether the contents of a task's checkpoints were possibly never in this root: an older archive
+// mayLackContents reports whether the contents of a task's checkpoints were possibly never in this root: an archive
 // holds none, and those of a fork may have been removed with its base.
 func mayLackContents(s *task.State) bool { return s.Received != nil || s.Fork != nil }
 
@@ -537,7 +537,7 @@ func (svc *Service) repairContent(ctx context.Context, ref store.Ref, s *task.St
 	if err != nil || now[path].Hash != v.Hash || v.Hash == "" {
 		return false
 	}
-	held, err := k.Hold(ctx, []string{checkpoint.OnDisk(path)})
+	held, err := k.HoldAt(ctx, []string{path})
 	if err != nil || held[path].Blob == "" || held[path].Hash != v.Hash {
 		return false
 	}

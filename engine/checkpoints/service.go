@@ -24,6 +24,7 @@ import (
 	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/store"
@@ -360,11 +361,13 @@ func (svc *Service) List(ctx context.Context, given string) (api.Checkpoints, er
 	if err != nil {
 		return out, err
 	}
+	received := false
 	settings, err := store.FromView(ctx, svc.store, ref, func(v *store.View) (task.Settings, error) {
 		s := v.State
 		out = api.Checkpoints{
 			ID: ref.ID, Title: v.Summary.Title, Status: v.Summary.Status, Workspace: s.Settings.Workspace, Checkpoints: checkpointsOf(s),
 		}
+		received = mayLackContents(s)
 		return s.Settings, nil
 	})
 	if err != nil || len(out.Checkpoints) == 0 {
@@ -381,8 +384,8 @@ func (svc *Service) List(ctx context.Context, given string) (api.Checkpoints, er
 	}
 	out.Store = f.keeper.Name()
 	out.Objects, out.Bytes, err = f.keeper.Usage(ctx, nameInStore(ref))
-	if errors.Is(err, checkpoint.ErrUnkept) {
-		err = nil // its checkpoints were never kept here: it has no ref
+	if received && errors.Is(err, content.ErrMissing) {
+		err = nil // its contents were never kept here
 	}
 	if err != nil && ctx.Err() == nil {
 		// The list comes from the journal. Only reading all contents shows which ones are lost.
