@@ -26,20 +26,15 @@ import (
 // kept for another reason (a full disk); then possibly none is kept.
 func (k *Keeper) Hold(ctx context.Context, paths []string) (map[string]api.FileVersion, error) {
 	var all []string
-	seen := map[string]bool{}
 	for _, given := range paths {
 		list, err := k.expand(given)
 		if err != nil {
 			return nil, fmt.Errorf("keep %s for a checkpoint: %w", given, err)
 		}
-		for _, p := range list {
-			if !seen[p] {
-				seen[p] = true
-				all = append(all, p)
-			}
-		}
+		all = append(all, list...)
 	}
-	return k.HoldAt(ctx, all)
+	slices.Sort(all)
+	return k.HoldAt(ctx, slices.Compact(all))
 }
 
 // HoldAt is Hold for recorded paths. It follows no link, and leaves out what lies behind one.
