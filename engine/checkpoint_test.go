@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store"
@@ -489,6 +490,18 @@ func TestARestoreThatCannotBeFinished(t *testing.T) {
 	}
 	b.wantFiles("untouched", after)
 	leaveHalfRestored(t, b, id, "b.txt")
+	// Another folder does not help: only the one that the intent names has these files.
+	if err := os.Rename(b.workspace, b.workspace+".away"); err != nil {
+		t.Fatal(err)
+	}
+	var missing *setup.WorkspaceError
+	if _, err := b.engine.Checkpoints().Finish(context.Background(), id); !errors.As(err, &missing) || !strings.HasPrefix(missing.Fault.Try, "roost fork "+id) ||
+		!strings.Contains(err.Error(), "restore") {
+		t.Errorf("without the folder: got %v, want an error of the restore that advises a fork", err)
+	}
+	if err := os.Rename(b.workspace+".away", b.workspace); err != nil {
+		t.Fatal(err)
+	}
 	var half *checkpoints.HalfwayError
 	if _, err := b.engine.Start(context.Background(), engine.Request{Task: id, Yes: true}); !errors.As(err, &half) || b.state(id).Restoring == nil {
 		t.Errorf("half done: %v", err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/history"
@@ -331,6 +332,11 @@ func (svc *Service) FinishOwned(ctx context.Context, t *store.Task) (note string
 		return "", nil
 	}
 	f, err := svc.openFilesOf(t.Ref, t.State(), r.Safety, "")
+	if folder, missing := errors.AsType[*setup.WorkspaceError](err); missing && folder.Of == (api.FolderID{}) {
+		// No other folder has these files.
+		folder.Fault.What, folder.Fault.Try = "finish the interrupted restore of files: "+folder.Fault.What,
+			"roost fork "+t.Ref.ID+"  # to go on elsewhere; or put the folder back"
+	}
 	if err != nil {
 		return "", fmt.Errorf("finish the restore of files of task %s that was interrupted: %w", t.Ref.ID, err)
 	}
