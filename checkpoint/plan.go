@@ -297,6 +297,8 @@ func (i Item) judged(rule Rule) Item {
 	case i.Conflict && rule == Overwrite:
 		i.Act = ActOverwrite
 		i = i.lostUnlessKept()
+	case i.Conflict && i.Now.Kind == api.KindFile && i.Now.Hash == "":
+		i.Act, i.Why = ActKeep, "it cannot be read"
 	case i.Conflict:
 		i.Act, i.Why = ActKeep, i.whose()
 	default:
@@ -307,9 +309,6 @@ func (i Item) judged(rule Rule) Item {
 
 // whose names the program or user that changed a file with a conflict.
 func (i Item) whose() string {
-	if i.Now.Kind == api.KindFile && i.Now.Hash == "" {
-		return "it cannot be read"
-	}
 	if i.Doubt {
 		return "it changed while a command ran, by the command or by another program"
 	}

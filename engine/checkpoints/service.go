@@ -361,20 +361,17 @@ func (svc *Service) List(ctx context.Context, given string) (api.Checkpoints, er
 	if err != nil {
 		return out, err
 	}
-	received := false
-	settings, err := store.FromView(ctx, svc.store, ref, func(v *store.View) (task.Settings, error) {
-		s := v.State
+	s, err := store.FromView(ctx, svc.store, ref, func(v *store.View) (*task.State, error) {
 		out = api.Checkpoints{
-			ID: ref.ID, Title: v.Summary.Title, Status: v.Summary.Status, Workspace: s.Settings.Workspace, Checkpoints: checkpointsOf(s),
+			ID: ref.ID, Title: v.Summary.Title, Status: v.Summary.Status, Workspace: v.State.Settings.Workspace, Checkpoints: checkpointsOf(v.State),
 		}
-		received = mayLackContents(s)
-		return s.Settings, nil
+		return v.State, nil
 	})
 	if err != nil || len(out.Checkpoints) == 0 {
 		return out, err
 	}
 	out.Store = out.Checkpoints[len(out.Checkpoints)-1].Store
-	dir, err := svc.resolver().FindWorkspace(settings)
+	dir, err := svc.resolver().FindWorkspace(s.Settings)
 	var f *taskFiles
 	if err == nil {
 		f, err = svc.openFiles(ref, dir, out.Store)
@@ -384,7 +381,7 @@ func (svc *Service) List(ctx context.Context, given string) (api.Checkpoints, er
 	}
 	out.Store = f.keeper.Name()
 	out.Objects, out.Bytes, err = f.keeper.Usage(ctx, nameInStore(ref))
-	if received && errors.Is(err, content.ErrMissing) {
+	if mayLackContents(s) && errors.Is(err, content.ErrMissing) {
 		err = nil // its contents were never kept here
 	}
 	if err != nil && ctx.Err() == nil {
