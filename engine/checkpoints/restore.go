@@ -335,7 +335,7 @@ func (svc *Service) FinishOwned(ctx context.Context, t *store.Task) (note string
 	if folder, missing := errors.AsType[*setup.WorkspaceError](err); missing && folder.Of == (api.FolderID{}) {
 		// No other folder has these files.
 		folder.Fault.What, folder.Fault.Try = "finish the interrupted restore of files: "+folder.Fault.What,
-			"roost fork "+t.Ref.ID+"  # to go on elsewhere; or put the folder back"
+			"roost fork "+api.ShellWord(t.Ref.ID)+"  # to go on elsewhere; or put the folder back"
 	}
 	if err != nil {
 		return "", fmt.Errorf("finish the restore of files of task %s that was interrupted: %w", t.Ref.ID, err)
