@@ -137,5 +137,8 @@ func TestExport(t *testing.T) {
 	g.refused(404, "task_not_found", "GET", "/v1/tasks/nothing/export")
 	g.refused(422, "validation_failed", "GET", g.path("/export?format=doc"))
 	g.refused(422, "validation_failed", "GET", g.path("/export?also=x"))
-	g.refused(404, "task_not_found", "GET", g.path("/export?format=archive&also=nothing"))
+	p := g.refused(404, "task_not_found", "GET", g.path("/export?format=archive&also=nothing"))
+	if p.Task != "" || !strings.Contains(p.Detail, "nothing") || strings.Contains(p.Detail, g.id) {
+		t.Errorf("got task %q, %q, want the name of the missing task alone", p.Task, p.Detail)
+	}
 }

@@ -405,6 +405,7 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
 			also = strings.Join(api.Each(all.Items, api.Summary.Key), ",")
 		}
 		ids = append(ids, strings.Split(also, ",")...)
+		a.id = "" // a problem may be about any of them: its error names that one
 	}
 	x, err := s.service.Export(a.Context(), ids, format, a.text["redact"] != "false")
 	if err != nil {
