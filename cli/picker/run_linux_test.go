@@ -87,6 +87,36 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 	}
 }
 
+// A terminal that does not report its size shows the list as one of 80 columns does.
+func TestATerminalWithoutASize(t *testing.T) {
+	x, err := screen.Open(screen.Options{})
+	if errors.Is(err, screen.ErrNone) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(x.Close)
+	if err := unix.IoctlSetWinsize(int(x.Device().Fd()), unix.TIOCSWINSZ, new(unix.Winsize)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := Run(ctx, &counter{parts: whole(chores("paint"))}, x.Device(), x.Device(), Options{})
+		ended <- err
+	}()
+	waiting, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	if _, err := x.WaitFor(waiting, "paint"); err != nil {
+		t.Errorf("the list is not shown: %v", err)
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
 // Linking this package must not make every command slower: packages that it brings
 // along have cost as much as the rest of a start.
 func TestStartingCostsLittle(t *testing.T) {

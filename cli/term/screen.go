@@ -78,7 +78,8 @@ func RunScreen(ctx context.Context, screen tea.Model, in, out *os.File, beside f
 	var p *tea.Program
 	var failed any
 	g := &Guard{Screen: screen, Failed: func(what any) { failed = what }, Quit: func() { p.Quit() }}
-	p = tea.NewProgram(g, append(options, tea.WithInput(&pasting{File: in}), tea.WithOutput(out), tea.WithoutSignalHandler())...)
+	p = tea.NewProgram(g, append(options, tea.WithInput(&pasting{File: in}), tea.WithOutput(out),
+		tea.WithoutSignalHandler(), tea.WithFilter(sized))...)
 	running, end := context.WithCancel(ctx)
 	var busy sync.WaitGroup
 	// The end of the context ends the screen like the user does: if bubbletea got the context, it would leave its reader of
@@ -103,6 +104,14 @@ func RunScreen(ctx context.Context, screen tea.Model, in, out *os.File, beside f
 		return ErrPanic
 	}
 	return api.Failed(err, "show the screen")
+}
+
+// sized gives a terminal that does not report its size, such as a serial console, the size of an old one.
+func sized(_ tea.Model, msg tea.Msg) tea.Msg {
+	if s, is := msg.(tea.WindowSizeMsg); is && (s.Width <= 0 || s.Height <= 0) {
+		return tea.WindowSizeMsg{Width: 80, Height: 24}
+	}
+	return msg
 }
 
 // Alone is a function that tea.Exec runs with the terminal to itself. It uses none of the streams of bubbletea.
