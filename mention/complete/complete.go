@@ -174,12 +174,16 @@ func (f *Files) Mentions(ctx context.Context, dir, begun string, now time.Time) 
 		}
 		list = Rank(list, begun, false)
 	}
-	list = append(list, f.Find(ctx, dir, strings.ReplaceAll(strings.TrimPrefix(begun, "/"), `\ `, " "), now)...)
-	for i, word := range list {
-		if word.About == "" {
-			word.Text = "/" + strings.ReplaceAll(word.Text, " ", `\ `)
+	for i := range list {
+		list[i].Text = "@" + list[i].Text
+	}
+	for _, word := range f.Find(ctx, dir, strings.ReplaceAll(strings.TrimPrefix(begun, "/"), `\ `, " "), now) {
+		name := word.Text
+		word.Text = "@/" + strings.ReplaceAll(name, " ", `\ `)
+		// Of a name with a tab or a dot at its end, for example, a mention names only a part.
+		if m := mention.Scan(strings.TrimSpace(word.Text)); len(m) == 1 && m[0].Path == name {
+			list = append(list, word)
 		}
-		list[i].Text = "@" + word.Text
 	}
 	return list[:min(len(list), offered)]
 }

@@ -36,6 +36,19 @@ func texts(list []api.Completion) string {
 	return strings.Join(out, " ")
 }
 
+// A file that no mention can name is not offered behind an @.
+func TestFilesThatNoMentionCanName(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"a good one": "", "a\ttab": "", "a\u00a0blank": "", "a blank at the end ": "", "a dot.": "", "a\\backslash": "", "a.b": "",
+	})
+	var f Files
+	if got, want := texts(f.Mentions(t.Context(), dir, "/a", time.Now())), `@/a.b @/a\ good\ one`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // The files behind an @ are those of the workspace, without what its rules hide, and none behind a link.
 func TestFiles(t *testing.T) {
 	t.Parallel()
