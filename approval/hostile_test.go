@@ -49,7 +49,7 @@ func TestHostileLinesAreAsked(t *testing.T) {
 		"an expansion": {
 			"ls *", "ls ?", "ls [a]", "ls {a,b}", "ls ~", "ls ~root", "ls $x", "ls ${x}", "ls a~b", "echo !!",
 			"echo !x", `echo "!x"`, "ls \\*", "l\\s", "ls -{a,l}", "/bin/l?", "ls @(a|b)", "ls ^x^y", "%1 ls",
-			"ls #c", "ls a=~1", "ls a:~", "ls @{a,b}", "ls @{1..9}", "ls @{$x}", "ls 'a'~1",
+			"ls #c", "ls a=~1", "ls a:~", "ls @{a,b}", "ls =x", "ls ''=x", "ls \"\"''=x", "ls @{1..9}", "ls @{$x}", "ls 'a'~1",
 		},
 		"something that cannot be seen": {
 			"ls \u202e txt.exe", "ls \u2066x\u2069", "ls\u00a0x", "ls\u200bx", "l\u200ds", "ls \ufeffx",
