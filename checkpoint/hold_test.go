@@ -104,7 +104,7 @@ func TestHoldOfLinks(t *testing.T) {
 	}
 }
 
-// A plan names links as they stand: wherever they lead, also nowhere, they are kept.
+// HoldAt keeps a link itself, wherever it leads, and follows none.
 func TestHoldAtFollowsNothing(t *testing.T) {
 	l := newBench(t, Options{})
 	l.write("real/f", "text")

@@ -254,7 +254,7 @@ func TestThePlanKeepsWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// What went behind a link is gone, and comes back when the link goes.
+// A file below a path where a link is now counts as gone. A restore that removes the link brings the file back.
 func TestThePlanGoesBehindALink(t *testing.T) {
 	p := PlanMoment(story("command d=>@e d/x=a>!"), Moment{}, files("d=@e d/x=!"), nil, Keep)
 	got := p.Files(files("d=@e"))

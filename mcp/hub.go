@@ -280,8 +280,8 @@ func repairedSchema(raw []byte) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// mend removes from a schema, and from those in it, what draft 2020-12 of JSON Schema does not allow but older drafts
-// and OpenAPI do, and lets an array hold anything where it does not say what. It returns false for what is no schema.
+// mend removes from a schema, and from the schemas in it, what older drafts of JSON Schema or OpenAPI allow and draft
+// 2020-12 does not. An array without items gets items that allow anything. mend returns false if value is no schema.
 func mend(value any) bool {
 	schema, is := value.(map[string]any)
 	if !is {

@@ -361,8 +361,8 @@ func TestHTTPServerThatIsStartedAnew(t *testing.T) {
 	}
 }
 
-// A status that is no answer of the server's says what it is, and leaves open what the call did. The server keeps its
-// session where the status passes by.
+// When an HTTP status comes in place of an answer, the error names the status, and leaves open whether the call took
+// effect. Only a status that ends the session makes the next call open another one.
 func TestCallsThatAStatusEnds(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]struct {

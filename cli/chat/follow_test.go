@@ -126,7 +126,7 @@ func TestANewTaskThatCannotBeFollowedAnyMore(t *testing.T) {
 				t.Errorf("the words were sent %d times, want 1", n)
 			}
 
-			// Lost for the second time, it is told again.
+			// The chat reports it again when it loses the task for the second time.
 			d.cuts(errors.New("once more"))
 			chat.shows("✗ follow the task: once more\n")
 		})

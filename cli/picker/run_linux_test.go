@@ -30,6 +30,20 @@ func (*late) Tasks(context.Context) iter.Seq2[Found, error] {
 	return func(func(Found, error) bool) { panic("a mistake") }
 }
 
+// opened is a terminal without a program.
+func opened(t *testing.T) *screen.Terminal {
+	t.Helper()
+	x, err := screen.Open(screen.Options{})
+	if errors.Is(err, screen.ErrNone) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(x.Close)
+	return x
+}
+
 // A mistake of ours and an end from outside leave the terminal as it was.
 func TestTheTerminalIsGivenBack(t *testing.T) {
 	// A panic that reaches bubbletea leaves its reader at the terminal. Bubbletea prints such a panic.
@@ -58,15 +72,7 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 		{"a panic while it is drawn", &counter{parts: whole(chores("paint"))}, Options{Now: func() time.Time { panic("a mistake") }}, false, term.ErrPanic},
 		{"an end from outside", &counter{parts: whole(chores("paint"))}, Options{}, true, context.Canceled},
 	} {
-		x, err := screen.Open(screen.Options{})
-		if errors.Is(err, screen.ErrNone) {
-			t.Skip(err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(x.Close)
-		terminal := x.Device()
+		terminal := opened(t).Device()
 		before, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
 		if err != nil {
 			t.Fatal(err)
@@ -89,14 +95,7 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 
 // A terminal that does not report its size shows the list as one of 80 columns does.
 func TestATerminalWithoutASize(t *testing.T) {
-	x, err := screen.Open(screen.Options{})
-	if errors.Is(err, screen.ErrNone) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(x.Close)
+	x := opened(t)
 	if err := unix.IoctlSetWinsize(int(x.Device().Fd()), unix.TIOCSWINSZ, new(unix.Winsize)); err != nil {
 		t.Fatal(err)
 	}

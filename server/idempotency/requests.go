@@ -389,8 +389,8 @@ func Fingerprint(r *http.Request, body []byte) string {
 		hex.EncodeToString(sum[:]))
 }
 
-// Identity returns a UUID that is derived from a key and the body of its request, since another request may use the key
-// once its record is gone. If the key is a UUID of version 7, the identity has this version and the key's time; otherwise
+// Identity returns a UUID that is derived from a key and the body of its request: another request may use the key after
+// its record was removed. If the key is a UUID of version 7, the identity has this version and the key's time; otherwise
 // it has the version for custom ids.
 func Identity(key string, body []byte) string {
 	sum := sha256.Sum256(append([]byte("idempotency key "+key), body...))
