@@ -443,6 +443,7 @@ type RestoreResult struct {
 	ID        string        `json:"task_id"`
 	Forked    string        `json:"from,omitempty"` // the original task, if it cannot be written, so that a fork of it was changed
 	DryRun    bool          `json:"dry_run"`
+	Workspace string        `json:"workspace,omitempty"` // of a dry run: the folder whose files would change
 	To        Checkpoint    `json:"to"`
 	Safety    int           `json:"safety"`         // the checkpoint of the replaced files; 0 = no file was replaced
 	Files     []RestoreItem `json:"files"`          // that change

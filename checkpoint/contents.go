@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,6 +64,9 @@ func (p Place) List(ctx context.Context) ([]string, error) {
 	}), nil
 }
 
+// plainInName are the characters of a name that NameOf returns. A journal from elsewhere may name anything.
+const plainInName = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+
 // Contents are the contents kept for one workspace, which need not exist any more: a content store and, until
 // carryOver has moved it, the store of an earlier version in the same folder.
 type Contents struct {
@@ -74,7 +78,7 @@ type Contents struct {
 
 // Open opens the contents with a name. It creates nothing.
 func (p Place) Open(name string) (*Contents, error) {
-	if name == "" || name != filepath.Base(name) {
+	if name == "" || strings.Trim(name, plainInName) != "" {
 		return nil, fmt.Errorf("open checkpoints: %q names no store", name)
 	}
 	dir := filepath.Join(p.Dir, name)
@@ -97,14 +101,14 @@ func (c *Contents) Size(ctx context.Context) (int64, error) {
 	return n + c.old.Size(), err
 }
 
-// has reports whether the content of a version can be read. It does not hold the content.
-func (c *Contents) has(ctx context.Context, v api.FileVersion) bool {
+// Has reports whether the content of a version can be read. It does not hold the content.
+func (c *Contents) Has(ctx context.Context, v api.FileVersion) bool {
 	return v.Blob != "" && (c.store.Contains(ctx, content.Hash(v.Hash)) || c.old.Has(v.Blob))
 }
 
-// read returns the content of a version. The name of a content is Hash; a Blob that differs from Hash is a name from
+// Read returns the content of a version. The name of a content is Hash; a Blob that differs from Hash is a name from
 // an earlier version.
-func (c *Contents) read(ctx context.Context, v api.FileVersion, limit int64) ([]byte, error) {
+func (c *Contents) Read(ctx context.Context, v api.FileVersion, limit int64) ([]byte, error) {
 	if content.Hash(v.Blob).Valid() && v.Blob != v.Hash {
 		return nil, fmt.Errorf("content %s %w: it differs from the recorded content", v.Blob, ErrDamaged)
 	}
@@ -235,17 +239,22 @@ func nameCarried(ctx context.Context, s content.Store, owner string, blobs []str
 			m.Files = append(m.Files, content.File{Hash: h})
 		}
 	}
+	b, err := s.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	return nameAlso(ctx, s, b, owner, m)
+}
+
+// nameAlso ends a batch with a manifest, and gives it to an owner in addition to what the owner has already.
+func nameAlso(ctx context.Context, s content.Store, b content.Batch, owner string, m content.Manifest) error {
 	has, err := s.Name(ctx, owner)
 	if err == nil {
 		m.Parents = []content.Hash{has}
 	} else if !errors.Is(err, content.ErrMissing) {
 		return err
 	}
-	b, err := s.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer b.Discard()
 	h, err := b.AddManifest(m)
 	if err == nil {
 		err = b.Close()
@@ -254,6 +263,51 @@ func nameCarried(ctx context.Context, s content.Store, owner string, blobs []str
 		err = s.SetName(ctx, owner, h)
 	}
 	return err
+}
+
+// Incoming is a content from elsewhere. Its size is known before it is read.
+type Incoming struct {
+	Size int64
+	Read func() ([]byte, error)
+}
+
+// Add gives an owner contents from elsewhere, in addition to those that it has. It leaves out what cannot be read and
+// what is above the limits of the options, and returns how many those are, and the reason for the first one.
+func (c *Contents) Add(ctx context.Context, owner, title string, list []Incoming, o Options) (left int, why, err error) {
+	b, err := c.begin(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer b.Discard()
+	size, err := c.Size(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	o = o.filled()
+	m := content.Manifest{Title: title}
+	for _, in := range list {
+		data, bad := in.readWithin(min(o.MaxHold, o.MaxStore-size))
+		if bad != nil {
+			left, why = left+1, cmp.Or(why, bad)
+			continue
+		}
+		h, err := b.Add(data)
+		if err != nil {
+			return 0, nil, err
+		}
+		size, m.Files = size+in.Size, append(m.Files, content.File{Hash: h})
+	}
+	if len(m.Files) == 0 {
+		return left, why, nil
+	}
+	return left, why, nameAlso(ctx, c.store, b, owner, m)
+}
+
+func (in Incoming) readWithin(most int64) ([]byte, error) {
+	if in.Size > most {
+		return nil, fmt.Errorf("%d bytes are above the limits of checkpoints", in.Size)
+	}
+	return in.Read()
 }
 
 // OwnerOf returns the name under which a task owns contents.
@@ -333,6 +387,22 @@ func (v *Verifier) Close() (err error) {
 	return err
 }
 
+// Open opens a store until Close, for reading.
+func (v *Verifier) Open(store string) (c *Contents, err error) {
+	if c = v.open[store]; c == nil {
+		if c, err = v.place.Open(store); err == nil {
+			v.open[store] = c
+		}
+	}
+	return c, err
+}
+
+// Lost reports whether a store that was verified lacks something that it kept for a task.
+func (v *Verifier) Lost(ctx context.Context, store, task string) bool {
+	_, _, err := v.open[store].store.Reaches(ctx, OwnerOf(task))
+	return errors.Is(err, ErrDamaged)
+}
+
 // Verify returns nil when the content of a version is kept in a store as recorded, or was never kept. The error wraps
 // ErrUnkept when the content is missing, and ErrDamaged when it differs. Any other error is the context's, or a read
 // error.
@@ -344,17 +414,13 @@ func (v *Verifier) Verify(ctx context.Context, store string, f api.FileVersion) 
 	if err, ok := v.known[key]; ok {
 		return err
 	}
-	c := v.open[store]
-	if c == nil {
-		var err error
-		if c, err = v.place.Open(store); err != nil {
-			return fmt.Errorf("verify checkpoints: %w", err)
-		}
-		v.open[store] = c
+	c, err := v.Open(store)
+	if err != nil {
+		return fmt.Errorf("verify checkpoints: %w", err)
 	}
-	err := c.store.Verify(ctx, content.Hash(f.Hash))
+	err = c.store.Verify(ctx, content.Hash(f.Hash))
 	if errors.Is(err, content.ErrMissing) {
-		_, err = c.read(ctx, f, 0)
+		_, err = c.Read(ctx, f, 0)
 	}
 	switch {
 	case err == nil:

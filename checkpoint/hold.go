@@ -220,7 +220,7 @@ func (k *Keeper) Content(ctx context.Context, v api.FileVersion, limit int64) ([
 	if v.Blob == "" {
 		return nil, ErrUnkept
 	}
-	data, err := k.read(ctx, v, limit)
+	data, err := k.Read(ctx, v, limit)
 	if errors.Is(err, content.ErrMissing) {
 		return nil, fmt.Errorf("%w: %w", ErrUnkept, err)
 	}

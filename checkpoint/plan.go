@@ -388,7 +388,7 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (out Plan, err 
 			i.Target.Blob = string(id)
 		}
 		if i.Act.Changes() && present(i.Target) && i.Target.Hash != i.Now.Hash && i.Target.Blob != "" &&
-			i.text == nil && !k.has(ctx, i.Target) {
+			i.text == nil && !k.Has(ctx, i.Target) {
 			i.Act, i.Why = ActLost, "its content is not in the store of this workspace any more"
 		}
 		out.Items = append(out.Items, i)
@@ -505,7 +505,7 @@ func (k *Keeper) Apply(ctx context.Context, files []task.RestoreFile) (left []st
 // ready reports whether a file that is From could be changed to To, and back.
 func (k *Keeper) ready(ctx context.Context, f task.RestoreFile) error {
 	kept := func(v api.FileVersion) bool {
-		return !present(v) || k.has(ctx, v) // the safety checkpoint's ref holds it
+		return !present(v) || k.Has(ctx, v) // the safety checkpoint's ref holds it
 	}
 	if kept(f.From) && kept(f.To) || f.From.Kind == f.To.Kind && f.From.Hash != "" && f.From.Hash == f.To.Hash {
 		return nil

@@ -72,29 +72,3 @@ func TestDamagedContentsAreNamed(t *testing.T) {
 		t.Errorf("checkpoint restore: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 }
-
-// TestAnArchiveHoldsNoContentsOfCheckpoints: what was never in a root is not damaged there, and a restore names what it
-// cannot bring back.
-func TestAnArchiveHoldsNoContentsOfCheckpoints(t *testing.T) {
-	t.Parallel()
-	s := newSandbox(t)
-	must(t, os.WriteFile(filepath.Join(s.ws, "a.txt"), []byte("before\n"), 0o600))
-	model := s.script(call("read_file", "{path: a.txt}") + call("write_to_file", `{path: a.txt, content: "after\n"}`) + finish("done"))
-	r := s.roost("run", "--json", "--provider", "script", "--model", model, "--yes", "go")
-	if r.code != 0 {
-		t.Fatal(r.err)
-	}
-	id := regexp.MustCompile(`"task_id":"([^"]+)"`).FindStringSubmatch(r.out)[1]
-	archive, other := filepath.Join(t.TempDir(), "t.zip"), []string{"--root", filepath.Join(t.TempDir(), "other")}
-	for _, args := range [][]string{{"export", id, "-o", archive}, append(other, "import", archive), append(other, "doctor", id)} {
-		if r := s.roost(args...); r.code != 0 {
-			t.Fatalf("roost %s: exit %d, want 0\n%s%s", strings.Join(args, " "), r.code, r.out, r.err)
-		}
-	}
-	if r := s.roost(append(other, "checkpoint", "list", id)...); r.code != 0 || strings.Contains(r.out+r.err, "damaged") {
-		t.Errorf("checkpoint list: exit %d, want 0 and nothing damaged\n%s%s", r.code, r.out, r.err)
-	}
-	if r := s.roost(append(other, "checkpoint", "restore", id, "0", "--yes")...); r.code != failure.ExitDamaged || !strings.Contains(r.out, "a.txt") {
-		t.Errorf("checkpoint restore: exit %d, want %d and the file named\n%s%s", r.code, failure.ExitDamaged, r.out, r.err)
-	}
-}

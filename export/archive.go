@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/inputfile"
@@ -33,6 +34,7 @@ import (
 //
 //	tasks/<name>/task/...   the task's folder
 //	tasks/<name>/log/...    journal and blobs, where they are outside of that folder
+//	contents/<sha256>       what a file of a workspace held: checkpoints keep it, and tasks share it
 //	manifest.json           a description of each task, and the SHA-256 of every file; last
 //
 // Bytes of a path other than letters, digits and -_.~ are written as %XX, so that the archive can hold any file name;
@@ -49,6 +51,8 @@ type Manifest struct {
 	Version int            `json:"version"`
 	Tasks   []ArchivedTask `json:"tasks"`
 	Files   []ArchivedFile `json:"files"`
+
+	Contents []ArchivedFile `json:"contents,omitempty"` // apart, because earlier versions refuse a file outside of tasks
 }
 
 // ArchivedTask is one task of an archive.
@@ -63,6 +67,8 @@ type ArchivedTask struct {
 	Skipped []string     `json:"skipped"` // unreadable files, and links and devices
 
 	Labels overlay.Entry `json:"labels,omitzero"` // of a task of another tool; a journal holds its own
+
+	Store string `json:"store,omitempty"` // that its checkpoints name for its workspace
 }
 
 // ArchivedFile is one file of an archive.
@@ -72,11 +78,17 @@ type ArchivedFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Archive writes tasks with all their files, byte for byte, into one archive. The caller closes each view. The report
-// and the manifest name files that could not be read.
-func Archive(ctx context.Context, w io.Writer, views iter.Seq2[*store.View, error]) (api.Exported, error) {
+// contentsDir is the folder of an archive that holds what checkpoints keep.
+const contentsDir = "contents/"
+
+// Contents returns what the checkpoints of a task keep, and the name of its workspace's store; "" = they name none.
+type Contents func(ctx context.Context, v *store.View) (files iter.Seq[importer.ArchiveFile], store string)
+
+// Archive writes tasks with all their files, byte for byte, and with what their checkpoints keep, into one archive. The
+// caller closes each view. The report and the manifest name files that could not be read.
+func Archive(ctx context.Context, w io.Writer, views iter.Seq2[*store.View, error], kept Contents) (api.Exported, error) {
 	var r api.Exported
-	a := &archiver{ctx: ctx, zip: zip.NewWriter(w), names: map[string]bool{}}
+	a := &archiver{ctx: ctx, zip: zip.NewWriter(w), kept: kept, names: map[string]bool{}}
 	a.manifest = Manifest{Format: ArchiveFormat, Version: 1, Tasks: []ArchivedTask{}, Files: []ArchivedFile{}}
 	for v, err := range views {
 		if err != nil {
@@ -94,7 +106,8 @@ func Archive(ctx context.Context, w io.Writer, views iter.Seq2[*store.View, erro
 type archiver struct {
 	ctx      context.Context
 	zip      *zip.Writer
-	names    map[string]bool
+	kept     Contents
+	names    map[string]bool // of tasks, and of contents in the archive
 	manifest Manifest
 	skipped  []string
 }
@@ -131,12 +144,42 @@ func (a *archiver) task(v *store.View) ([]string, error) {
 	if err := a.files(v.Ref.Dir, dir+"/task"); err != nil {
 		return nil, err
 	}
+	files, workspace := a.kept(a.ctx, v) // after the journal, which names nothing that is not kept already
+	if err := a.contents(files); err != nil {
+		return nil, err
+	}
 	a.manifest.Tasks = append(a.manifest.Tasks, ArchivedTask{
 		ID: v.Ref.ID, Dir: dir, Source: v.Ref.Source, Tool: v.Summary.Tool, Title: markup.Short(v.Summary.Title), Saved: saved,
 		Damaged: append([]api.Damage{}, v.Summary.Damaged...), Skipped: a.skipped,
 		Labels: overlay.Entry{Title: v.Labels.Title, Tags: v.Labels.Tags, Pinned: v.Labels.Pinned},
+		Store:  workspace,
 	})
 	return a.skipped, nil
+}
+
+// contents adds what checkpoints keep, each content once.
+func (a *archiver) contents(files iter.Seq[importer.ArchiveFile]) error {
+	for f := range files {
+		to := contentsDir + f.SHA256
+		if a.names[to] {
+			continue
+		}
+		a.names[to] = true
+		in, err := f.Open()
+		if a.ctx.Err() != nil {
+			return a.ctx.Err()
+		}
+		if err != nil {
+			a.skip("what a checkpoint keeps of "+f.Path, err)
+			continue
+		}
+		entry, err := a.write(in, f.Path, to, f.MTime)
+		if err = errors.Join(err, in.Close()); err != nil {
+			return err
+		}
+		a.manifest.Contents = append(a.manifest.Contents, entry)
+	}
+	return nil
 }
 
 // files adds a task's files: its folder, or the one transcript of a subagent.
@@ -211,21 +254,29 @@ func (a *archiver) file(root *os.Root, name, to string) error {
 		return nil
 	}
 	defer in.Close()
-	full := to + "/" + escaped(name)
-	out, err := a.zip.CreateHeader(&zip.FileHeader{Name: full, Method: zip.Deflate, Modified: info.ModTime()})
-	if err != nil {
-		return err
+	size := min(info.Size(), filelog.Counts(a.ctx, root.Name(), name))
+	entry, err := a.write(io.LimitReader(in, size), filepath.Join(root.Name(), name), to+"/"+escaped(name), info.ModTime())
+	if err == nil {
+		a.manifest.Files = append(a.manifest.Files, entry)
 	}
-	sum, size := sha256.New(), min(info.Size(), filelog.Counts(a.ctx, root.Name(), name))
-	read := &reading{r: inputfile.ContextReader(a.ctx, io.LimitReader(in, size))}
+	return err
+}
+
+// write writes one member of the archive. It notes how much of it could not be read.
+func (a *archiver) write(in io.Reader, name, to string, changed time.Time) (entry ArchivedFile, err error) {
+	out, err := a.zip.CreateHeader(&zip.FileHeader{Name: to, Method: zip.Deflate, Modified: changed})
+	if err != nil {
+		return entry, err
+	}
+	sum := sha256.New()
+	read := &reading{r: inputfile.ContextReader(a.ctx, in)}
 	n, err := io.Copy(io.MultiWriter(out, sum), read)
 	if read.err != nil && a.ctx.Err() == nil {
-		a.skip(filepath.Join(root.Name(), name), fmt.Errorf("only its first %d bytes could be read: %w", n, read.err))
+		a.skip(name, fmt.Errorf("only its first %d bytes could be read: %w", n, read.err))
 	} else if err != nil {
-		return err
+		return entry, err
 	}
-	a.manifest.Files = append(a.manifest.Files, ArchivedFile{Path: full, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))})
-	return nil
+	return ArchivedFile{Path: to, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
 // reading wraps an error of reading a source file, to distinguish it from an error of writing the archive.
@@ -290,7 +341,7 @@ func unpack(f *os.File, name string) ([]importer.Original, error) {
 			return nil, fmt.Errorf("%w: the task folder %q is in its list twice", ErrArchive, t.Dir)
 		}
 		tasks[t.Dir] = i
-		list[i] = importer.Original{Name: t.ID, Dir: name + ":" + t.Dir, Files: []importer.ArchiveFile{}, Saved: t.Saved, Labels: t.Labels}
+		list[i] = importer.Original{Name: t.ID, Dir: name + ":" + t.Dir, Files: []importer.ArchiveFile{}, Saved: t.Saved, Labels: t.Labels, Store: t.Store}
 	}
 	for _, file := range m.Files {
 		dir, part, inside, err := place(file.Path)
@@ -311,8 +362,14 @@ func unpack(f *os.File, name string) ([]importer.Original, error) {
 			list[i].Files = append(list[i].Files, entry)
 		}
 	}
+	contents := make(map[string]importer.ArchiveFile, len(m.Contents))
+	for _, c := range m.Contents {
+		if z, there := at[c.Path]; there && c.Path == contentsDir+c.SHA256 {
+			contents[c.SHA256] = importer.ArchiveFile{Path: c.Path, Size: c.Size, SHA256: c.SHA256, Open: packed.File[z].Open}
+		}
+	}
 	for i := range list { // a file of the journal precedes one of the folder with the same name
-		list[i].Files = append(logs[i], list[i].Files...)
+		list[i].Files, list[i].Contents = append(logs[i], list[i].Files...), contents
 	}
 	return list, nil
 }
@@ -373,7 +430,7 @@ func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64) (Manifest, er
 		return m, err
 	}
 	want := make(map[string]ArchivedFile, len(m.Files))
-	for _, f := range m.Files {
+	for _, f := range append(m.Files, m.Contents...) {
 		want[f.Path] = f
 	}
 	for _, f := range files.File {

@@ -22,6 +22,7 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store"
 	tasks "github.com/roost-dev/roost/store/history"
+	"github.com/roost-dev/roost/store/importer"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -39,7 +40,7 @@ func one(views ...*store.View) iter.Seq2[*store.View, error] {
 func archived(t *testing.T, views ...*store.View) (Manifest, map[string]string) {
 	t.Helper()
 	var out bytes.Buffer
-	_, err := Archive(t.Context(), &out, one(views...))
+	_, err := Archive(t.Context(), &out, one(views...), nothingKept)
 	fixture.NoError(t, err)
 	r := bytes.NewReader(out.Bytes())
 	m, err := VerifyArchive(t.Context(), r, r.Size())
@@ -166,7 +167,7 @@ func TestArchiveFollowsNoLinks(t *testing.T) {
 	fixture.NoError(t, os.Symlink("..", filepath.Join(s.task, "loop")))
 	v := s.open("t1")
 	var out bytes.Buffer
-	r, err := Archive(t.Context(), &out, one(v))
+	r, err := Archive(t.Context(), &out, one(v), nothingKept)
 	fixture.NoError(t, err)
 	if len(r.Skipped) != 2 || bytes.Contains(out.Bytes(), []byte("private")) {
 		t.Errorf("skipped %q", r.Skipped)
@@ -177,11 +178,11 @@ func TestArchiveStops(t *testing.T) {
 	v := newStorage(t, folder(oddUI, "[]")).open("t1")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Archive(ctx, io.Discard, one(v)); !errors.Is(err, context.Canceled) {
+	if _, err := Archive(ctx, io.Discard, one(v), nothingKept); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	broken := errors.New("no such task")
-	_, err := Archive(t.Context(), io.Discard, func(yield func(*store.View, error) bool) { yield(nil, broken) })
+	_, err := Archive(t.Context(), io.Discard, func(yield func(*store.View, error) bool) { yield(nil, broken) }, nothingKept)
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
@@ -190,7 +191,7 @@ func TestArchiveStops(t *testing.T) {
 // Every way in which an archive can be less than what was put into it is seen.
 func TestVerifyArchive(t *testing.T) {
 	var out bytes.Buffer
-	_, err := Archive(t.Context(), &out, one(newStorage(t, folder(oddUI, "[]")).open("t1")))
+	_, err := Archive(t.Context(), &out, one(newStorage(t, folder(oddUI, "[]")).open("t1")), nothingKept)
 	fixture.NoError(t, err)
 	whole := out.Bytes()
 	verify := func(data []byte) error {
@@ -255,4 +256,9 @@ func must2[T any](v T, err error) func(*testing.T) T {
 		fixture.NoError(t, err)
 		return v
 	}
+}
+
+// nothingKept is for tasks without checkpoints.
+func nothingKept(context.Context, *store.View) (iter.Seq[importer.ArchiveFile], string) {
+	return func(func(importer.ArchiveFile) bool) {}, ""
 }

@@ -152,7 +152,7 @@ func TestMemoryDoesNotGrowWithTheTask(t *testing.T) {
 		"md":      func(w io.Writer) error { _, err := Markdown(t.Context(), w, v, Options{}); return err },
 		"json":    func(w io.Writer) error { _, err := JSON(t.Context(), w, v, Options{}); return err },
 		"html":    func(w io.Writer) error { _, err := HTML(t.Context(), w, v, Options{}); return err },
-		"archive": func(w io.Writer) error { _, err := Archive(t.Context(), w, one(v)); return err },
+		"archive": func(w io.Writer) error { _, err := Archive(t.Context(), w, one(v), nothingKept); return err },
 	} {
 		var m meter
 		fixture.NoError(t, form(&m))

@@ -105,7 +105,7 @@ func TestEveryFormFailsOnAFullDisk(t *testing.T) {
 			"masked":  func() error { _, err := Markdown(t.Context(), &full{room}, v, Options{Mask: redact.New()}); return err },
 			"html":    func() error { _, err := HTML(t.Context(), &full{room}, v, Options{}); return err },
 			"json":    func() error { _, err := JSON(t.Context(), &full{room}, v, Options{}); return err },
-			"archive": func() error { _, err := Archive(t.Context(), &full{min(room, 500)}, one(v)); return err },
+			"archive": func() error { _, err := Archive(t.Context(), &full{min(room, 500)}, one(v), nothingKept); return err },
 		} {
 			if err := form(); !errors.Is(err, errFull) {
 				t.Errorf("%s with room for %d bytes: %v", name, room, err)

@@ -43,7 +43,7 @@ func TestAnArchivedJournalThatLacksItsEndIsDamaged(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "short.zip")
 		out, err := os.Create(path)
 		fixture.NoError(t, err)
-		_, err = Archive(t.Context(), out, one(s.open("short")))
+		_, err = Archive(t.Context(), out, one(s.open("short")), nothingKept)
 		fixture.NoError(t, err)
 		fixture.NoError(t, out.Close())
 		to, report := importedAnew(t, path)
@@ -75,7 +75,7 @@ func TestAnArchiveHoldsTheLabelsOfOtherToolsTasks(t *testing.T) {
 			prepare(s, ref)
 			path := filepath.Join(t.TempDir(), "tasks.zip")
 			fixture.NoError(t, ToFile(path, func(w io.Writer) error {
-				_, err := Archive(t.Context(), w, one(s.open("t1")))
+				_, err := Archive(t.Context(), w, one(s.open("t1")), nothingKept)
 				return err
 			}, nil))
 			to, report := importedAnew(t, path)

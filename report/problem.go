@@ -358,7 +358,7 @@ func UndoProblem(err error, o actions.Options, d api.TaskActions) error {
 			"roost fork " + word + " --branch " + went.Branch, "roost show " + word + " --branches",
 			"roost resume " + word + " --branch " + went.Branch}
 	case errors.As(err, &since):
-		p.Code, p.Title = "changed_since", "The task changed a file again since"
+		p.Code, p.Title = "changed_since", "The files cannot go back as they came"
 		p.Suggestions = []string{fmt.Sprintf(`POST %s/checkpoints/c%d/restore {"dry_run":true}`, at, since.Safety),
 			fmt.Sprintf("roost checkpoint restore %s c%d --dry-run", word, since.Safety)}
 	case errors.Is(err, actions.ErrNothing):

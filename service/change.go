@@ -17,6 +17,7 @@ import (
 	"github.com/roost-dev/roost/agent/spool"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
@@ -271,7 +272,9 @@ func (s *Service) Import(ctx context.Context, n api.NewImport) (api.Import, erro
 		return api.Import{}, problem(http.StatusConflict, "no_folder", "Tasks cannot be imported into a database",
 			store.ErrNoFolder.Error()+", and an import copies folders", "roost import  # on a machine that keeps tasks in files")
 	}
-	opt := importer.Options{DryRun: n.DryRun, Trust: n.Trust, OnConflict: n.Clash}
+	kept, end := s.checkpoints(ctx)
+	defer end()
+	opt := importer.Options{DryRun: n.DryRun, Trust: n.Trust, OnConflict: n.Clash, Keep: kept.Receive}
 	opt.Map = api.Each(n.Map, func(m [2]string) importer.PathMap { return importer.PathMap{Old: m[0], New: m[1]} })
 	var list []importer.Original
 	for _, path := range n.Paths {
@@ -363,14 +366,11 @@ func (s *Service) Check(ctx context.Context, n api.NewCheckup) (api.Checkup, err
 	if err != nil {
 		return found, err
 	}
-	e := s.engine
-	if e == nil {
-		e = engine.New(s.store, engine.Options{Now: func() int64 { return s.opt.Now().UnixMilli() }})
-		defer func() { _ = e.Close(ctx) }() // no run began
-	}
+	kept, end := s.checkpoints(ctx)
+	defer end()
 	bad := api.SetOf(api.Each(found.Damaged, func(f api.Finding) string { return f.ID }))
 	journals := len(found.Damaged)
-	if err := e.Checkpoints().Verify(ctx, ids, n.Repair, &found); err != nil {
+	if err := kept.Verify(ctx, ids, n.Repair, &found); err != nil {
 		return found, err
 	}
 	for _, f := range found.Damaged[journals:] {
@@ -383,6 +383,15 @@ func (s *Service) Check(ctx context.Context, n api.NewCheckup) (api.Checkup, err
 		checkSpools(&found, s.opt.Temp, n.Repair)
 	}
 	return found, nil
+}
+
+// checkpoints returns the checkpoints of the tasks, also for a service that only reads. The caller calls done.
+func (s *Service) checkpoints(ctx context.Context) (kept *checkpoints.Service, done func()) {
+	if s.engine != nil {
+		return s.engine.Checkpoints(), func() {}
+	}
+	e := engine.New(s.store, engine.Options{Now: func() int64 { return s.opt.Now().UnixMilli() }})
+	return e.Checkpoints(), func() { _ = e.Close(ctx) } // no run began
 }
 
 // checkSpools reports the folders of command output that killed runs left behind; with remove it removes them.

@@ -291,7 +291,9 @@ func (x *Export) Write(ctx context.Context, w io.Writer) (out api.Exported, err 
 	case "roo":
 		out, err = tarOf(ctx, w, x.view)
 	case "archive":
-		out, err = export.Archive(ctx, w, x.readable(ctx, &failed))
+		kept, done := x.of.checkpoints(ctx)
+		defer done()
+		out, err = export.Archive(ctx, w, x.readable(ctx, &failed), kept.Archived)
 	default:
 		out, err = export.Markdown(ctx, w, x.view, o)
 	}

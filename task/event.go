@@ -572,6 +572,9 @@ type Received struct {
 	Settings Settings `json:"settings"`       // the settings that apply from here on
 	Kept     bool     `json:"kept,omitempty"` // the user trusted the log: nothing ends
 
+	// Stores are the names here of the stores that the checkpoints before it name: an archive brought their contents.
+	Stores map[string]string `json:"stores,omitempty"`
+
 	// Person is the one for whom the settings apply from here on; "" without accounts. The owner of the task does not
 	// change.
 	Person string `json:"person,omitempty"`

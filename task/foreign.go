@@ -290,6 +290,9 @@ func (r *Reception) Notes(now Settings) []string {
 	return out
 }
 
+// Untrusted reports whether the log before it may hold anything: no user of this place vouches for it.
+func (r *Reception) Untrusted() bool { return r != nil && !r.Kept && r.From != FromPerson }
+
 // Open reports whether the task has anything open that Received would end.
 func (s *State) Open() bool {
 	return len(s.Queue)+len(s.Questions)+len(s.Answered) > 0 || s.Run != nil && s.Run.Outcome == "" || s.Restoring != nil
@@ -302,6 +305,9 @@ func (s *State) receive(e Received, c journal.Commit) {
 		r.Run = run.ID
 	}
 	s.Received, s.Begins, s.Person = &r, c.Seq, e.Person
+	for i := range s.Checkpoints {
+		s.Checkpoints[i].Store = cmp.Or(e.Stores[s.Checkpoints[i].Store], s.Checkpoints[i].Store)
+	}
 	if e.Kept {
 		return
 	}

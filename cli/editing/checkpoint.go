@@ -296,6 +296,9 @@ func (a *commands) restoreLines(r api.RestoreResult, style display.Style) []stri
 		item(view.Bad, "lost", i, "kept: "+cmp.Or(display.OneLine(i.Why), "its content at that time was not kept"))
 	}
 	sum := fmt.Sprintf("%s, %s", api.Plural(len(r.Files), "file"), api.SizeText(r.Bytes))
+	if r.Workspace != "" {
+		sum += ", in " + display.OneLine(r.Workspace)
+	}
 	if len(r.Files) == 0 {
 		sum = "nothing to put back"
 	}

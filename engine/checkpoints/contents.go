@@ -476,44 +476,32 @@ func (svc *Service) Verify(ctx context.Context, ids []string, repair bool, out *
 func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State, check *checkpoint.Verifier,
 	repair bool, out *api.Checkup) error {
 	seen := map[string]bool{}
-	for _, c := range s.Checkpoints {
-		if c.Store == "" {
+	for c, f := range recorded(s) {
+		err := check.Verify(ctx, c.Store, f.Now)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil || seen[f.Path+f.Now.Blob] {
 			continue
 		}
-		for _, f := range c.Files {
-			versions := []api.FileVersion{f.Now}
-			if f.Was != nil {
-				versions = append(versions, *f.Was)
-			}
-			for _, version := range versions {
-				err := check.Verify(ctx, c.Store, version)
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				if err == nil || errors.Is(err, checkpoint.ErrUnkept) && mayLackContents(s) || seen[f.Path+version.Blob] {
-					continue
-				}
-				seen[f.Path+version.Blob] = true
-				found := api.Finding{
-					ID: ref.ID, Path: ref.Dir, File: filepath.Join(svc.place.Dir, c.Store),
-					Problem:   fmt.Sprintf("checkpoint c%d: the content of %s: %v", c.Number, f.Path, err),
-					Recovered: "what the other checkpoints hold", Lost: "the content of " + f.Path + " at that time",
-				}
-				if repair && svc.repairContent(ctx, ref, s, c.Store, f.Path, version) {
-					found.Recovered, found.Lost = "the file in the workspace has the same bytes, and they are kept again", ""
-					out.Repaired = append(out.Repaired, found)
-					continue
-				}
-				out.Damaged = append(out.Damaged, found)
-			}
+		seen[f.Path+f.Now.Blob] = true
+		if errors.Is(err, checkpoint.ErrUnkept) && mayLackContents(s) && !check.Lost(ctx, c.Store, nameInStore(ref)) {
+			continue
 		}
+		found := api.Finding{
+			ID: ref.ID, Path: ref.Dir, File: filepath.Join(svc.place.Dir, c.Store),
+			Problem:   fmt.Sprintf("checkpoint c%d: the content of %s: %v", c.Number, f.Path, err),
+			Recovered: "what the other checkpoints hold", Lost: "the content of " + f.Path + " at that time",
+		}
+		if repair && svc.repairContent(ctx, ref, s, c.Store, f.Path, f.Now) {
+			found.Recovered, found.Lost = "the file in the workspace has the same bytes, and they are kept again", ""
+			out.Repaired = append(out.Repaired, found)
+			continue
+		}
+		out.Damaged = append(out.Damaged, found)
 	}
 	return nil
 }
-
-// mayLackContents reports whether the contents of a task's checkpoints were possibly never in this root: an archive
-// holds none, and those of a fork may have been removed with its base.
-func mayLackContents(s *task.State) bool { return s.Received != nil || s.Fork != nil }
 
 // repairContent keeps a damaged content again, where the file in the workspace still has it.
 func (svc *Service) repairContent(ctx context.Context, ref store.Ref, s *task.State, name, path string, v api.FileVersion) bool {

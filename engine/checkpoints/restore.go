@@ -122,6 +122,9 @@ func (svc *Service) planRestore(ctx context.Context, ref store.Ref, s *task.Stat
 		return p, err
 	}
 	p.taskFiles = f
+	if o.DryRun {
+		p.result.Workspace = f.ws.Root()
+	}
 	list := checkpointsIn(s, f.keeper.Name())
 	paths, err := f.recordedPaths(o.Paths...)
 	if err != nil {
@@ -469,6 +472,9 @@ func (svc *Service) planRewind(ctx context.Context, ref store.Ref, s *task.State
 // they are, and are in the result's Conflicts.
 func (svc *Service) UndoFiles(ctx context.Context, t *store.Task, d task.Action, redo bool) (*api.RestoreResult, error) {
 	s := t.State()
+	if s.Received.Untrusted() && d.Seq < s.Begins { // an undo does not ask, and the log may name any file
+		return nil, &ChangedSinceError{Task: t.Ref.ID, Safety: d.Safety, Redo: redo}
+	}
 	if n, path := s.ChangedSince(d); n != 0 {
 		return nil, &ChangedSinceError{Task: t.Ref.ID, Path: path, Checkpoint: n, Safety: d.Safety, Redo: redo}
 	}

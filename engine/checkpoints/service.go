@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -187,6 +188,9 @@ func (svc *Service) rootOf(s *task.State, name string) (string, error) {
 	if err == nil && (name == "" || slices.Contains(svc.storeNames(inputfile.Resolved(own)), name)) {
 		return own, nil
 	}
+	if s.Received.Untrusted() { // the log may name any folder
+		return own, err
+	}
 	if s.Run != nil {
 		was, err := svc.resolver().FindWorkspace(s.Run.Settings)
 		if err == nil && slices.Contains(svc.storeNames(inputfile.Resolved(was)), name) {
@@ -213,6 +217,25 @@ func contentStore(s *task.State, number int) string {
 	}
 	return ""
 }
+
+// recorded yields what files held before and after each checkpoint, as Now, where a store keeps it.
+func recorded(s *task.State) iter.Seq2[task.Checkpoint, task.CheckpointFile] {
+	return func(yield func(task.Checkpoint, task.CheckpointFile) bool) {
+		for _, c := range s.Checkpoints {
+			for _, f := range c.Files {
+				for _, v := range []*api.FileVersion{&f.Now, f.Was} {
+					if c.Store != "" && v != nil && v.Blob != "" && !yield(c, task.CheckpointFile{Path: f.Path, Now: *v}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// mayLackContents reports whether contents of a task's checkpoints were possibly never in this root: a folder that was
+// copied alone holds none, an archive may lack some, and those of a fork may have been removed with its base.
+func mayLackContents(s *task.State) bool { return s.Received != nil || s.Fork != nil }
 
 // newestCommit returns the commit of a task's newest checkpoint in a store; "" without one.
 func newestCommit(s *task.State, store string) string {
@@ -340,17 +363,20 @@ func restoreFailure(err error) string {
 	return "put files back: " + strings.TrimPrefix(err.Error(), "put files back: ")
 }
 
-// ChangedSinceError: the task changed a file again after the restore that is to be undone. The checkpoint of what the
-// restore replaced can be restored instead.
+// ChangedSinceError: the task changed a file again after the restore that is to be undone, or the task came from
+// elsewhere after it. The checkpoint of what the restore replaced can be restored instead.
 type ChangedSinceError struct {
 	Task       string
-	Path       string
-	Checkpoint int // at which it changed
-	Safety     int // the checkpoint of what the restore replaced
+	Path       string // "" = the task came from elsewhere
+	Checkpoint int    // at which it changed
+	Safety     int    // the checkpoint of what the restore replaced
 	Redo       bool
 }
 
 func (e *ChangedSinceError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("the task came from elsewhere since files were put back; what the restore replaced is kept as c%d", e.Safety)
+	}
 	return fmt.Sprintf("the task changed %s since (c%d); what the restore replaced is kept as c%d", e.Path, e.Checkpoint, e.Safety)
 }
 

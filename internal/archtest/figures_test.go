@@ -14,7 +14,7 @@ var ceiling = []struct {
 	figure     func(Figures) int
 	today, bar int
 }{
-	{"code lines", func(f Figures) int { return f.CodeLines }, 101_400, 123_600}, // 9,000 of them are the web page and its API, 9,700 many servers on PostgreSQL
+	{"code lines", func(f Figures) int { return f.CodeLines }, 101_400, 123_850}, // 9,000 of them are the web page and its API, 9,700 many servers on PostgreSQL
 	{"lines of the largest package", func(f Figures) int { return f.PackageLines }, 5400, 6000},
 	{"files of a package", func(f Figures) int { return f.PackageFiles }, 19, 45},
 	{"lines of the largest file", func(f Figures) int { return f.FileLines }, 700, 800},

@@ -280,16 +280,20 @@ func (s archiveFiles) open(path string) (io.ReadCloser, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
 	}
-	in, err := s.list[i].Open()
+	return s.list[i].verified()
+}
+
+func (f ArchiveFile) verified() (*verifiedFile, error) {
+	in, err := f.Open()
 	if err != nil {
 		return nil, err
 	}
 	return &verifiedFile{
 		ReadCloser: in,
-		left:       s.list[i].Size,
-		want:       s.list[i].SHA256,
+		left:       f.Size,
+		want:       f.SHA256,
 		h:          sha256.New(),
-		path:       path,
+		path:       f.Path,
 	}, nil
 }
 

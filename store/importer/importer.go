@@ -33,6 +33,7 @@ import (
 	"github.com/roost-dev/roost/store/labels"
 	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/store/projection"
+	"github.com/roost-dev/roost/task"
 )
 
 // Original is a task that can be imported.
@@ -42,6 +43,11 @@ type Original struct {
 	Files  []ArchiveFile // of a task in an archive; nil for a folder
 	Saved  uint64        // of a task in an archive: see store.View.Saved
 	Labels overlay.Entry // of a task in an archive: see store.View
+
+	// Of a task in an archive: what the archive holds for the checkpoints of all its tasks, by SHA-256, and the store that
+	// this task's checkpoints name for its workspace.
+	Contents map[string]ArchiveFile
+	Store    string
 }
 
 // ArchiveFile is one file of a task in an archive.
@@ -53,12 +59,26 @@ type ArchiveFile struct {
 	Open   func() (io.ReadCloser, error)
 }
 
+// ReadAll returns the bytes of a file, compared with its digest. The caller bounds the size.
+func (f ArchiveFile) ReadAll() ([]byte, error) {
+	in, err := f.verified()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(in)
+	return data, errors.Join(err, in.Close())
+}
+
 // Options are the options of Run. The zero value copies, and skips conflicts.
 type Options struct {
 	DryRun     bool   // compare only; nothing is created
 	OnConflict string // api.ConflictSkip (default) or api.ConflictFork
 	Map        []PathMap
 	Trust      bool // keep the policy, address and limits that a journal brings along
+
+	// Keep keeps what an archive holds for the checkpoints of a new task, whose journal was folded to s, before the task
+	// exists. It returns the names here of the stores that the checkpoints name, and notes. nil = nothing is kept.
+	Keep func(ctx context.Context, id, workspace string, s *task.State, from Original) (map[string]string, []string, error)
 }
 
 // copied is one task of an import.

@@ -77,7 +77,7 @@ func (im *importer) importTask(ctx context.Context, c Original) (item copied, er
 			item.Path = filepath.Join(im.store.TasksDir(), item.ID)
 			return item, im.findChanges(ctx, from, tree, &item)
 		}
-		err = im.copyTask(ctx, from, &item)
+		err = im.copyTask(ctx, c, from, &item)
 		if !errors.Is(err, errIDTaken) {
 			return item, err
 		}
@@ -200,7 +200,7 @@ func (im *importer) holdsContent(ctx context.Context, id, sum string) (bool, err
 }
 
 // copyTask copies a task into a staging folder, verifies the copy, and moves it to its id.
-func (im *importer) copyTask(ctx context.Context, from fileSet, item *copied) (err error) {
+func (im *importer) copyTask(ctx context.Context, c Original, from fileSet, item *copied) (err error) {
 	stage := filepath.Join(im.stagesDir(), strconv.Itoa(im.done.Done))
 	if err := im.store.EnsureDir(stage, "cannot be written"); err != nil {
 		return err
@@ -240,7 +240,7 @@ func (im *importer) copyTask(ctx context.Context, from fileSet, item *copied) (e
 		return err
 	}
 	if tree.has(store.JournalName) {
-		if err := im.receive(ctx, stage, item.ID, saved); err != nil {
+		if err := im.receive(ctx, stage, c, item, saved); err != nil {
 			return err
 		}
 	} else if saved > 0 {
@@ -326,8 +326,8 @@ func (im *importer) noteJournal(ctx context.Context, item *copied) {
 // receive ends everything that is open in a copied journal, before any process can see the task: the queue, answers
 // and grants of its author are not orders here. It appends one commit without a message. saved is the newest saved
 // commit according to the files beside the original journal.
-func (im *importer) receive(ctx context.Context, stage, id string, saved uint64) error {
-	ref := im.store.OwnRef(id)
+func (im *importer) receive(ctx context.Context, stage string, c Original, item *copied, saved uint64) error {
+	ref := im.store.OwnRef(item.ID)
 	ref.Dir, ref.Log = stage, stage
 	log, err := im.store.LockJournal(ctx, ref, saved)
 	if err != nil {
@@ -344,6 +344,14 @@ func (im *importer) receive(ctx context.Context, stage, id string, saved uint64)
 		}
 		if mapped, ok := mapPath(im.opt.Map, state.Settings.Workspace); ok {
 			e.Settings.Workspace = mapped
+		}
+		if len(c.Contents) > 0 && im.opt.Keep != nil {
+			var notes []string
+			if e.Stores, notes, err = im.opt.Keep(ctx, item.ID, e.Settings.Workspace, state, c); err != nil {
+				return err
+			}
+			item.Notes = append(item.Notes, notes...)
+			failpoint.Hit("import.contents")
 		}
 		if err := im.store.Append(ctx, log, e); err != nil {
 			return err

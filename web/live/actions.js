@@ -157,13 +157,13 @@ export async function again(task, n, draft) {
 }
 
 // agreed shows what a restore would do to each file, and asks.
-async function agreed({ files, conflicts, lost }, title) {
+async function agreed({ files, conflicts, lost, workspace }, title) {
   const list = (what, items) => items.length > 0 && [el('p', {}, what), el('ul', { class: 'files' }, items.map((f) => el('li', {}, f.path + ': ' + (f.why || f.change))))];
   if (!files.length && !conflicts.length && !lost.length) {
     note('All files are as they were there.');
     return null;
   }
-  return dialog(title, [list(counted(files.length, 'file') + ' would change:', files), list('Changed by others since, and kept as they are:', conflicts),
+  return dialog(title, [list(`${counted(files.length, 'file')} would change in ${workspace}:`, files), list('Changed by others since, and kept as they are:', conflicts),
     list('Their content is lost:', lost)], { does: 'Put them back', danger: true });
 }
 
