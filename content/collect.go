@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/internal/filelock"
@@ -27,7 +28,9 @@ type collection struct {
 // continue; writers wait only while files are removed. A kill at any moment loses nothing. If something that a name
 // reaches is missing or unreadable, the error is ErrDamaged and nothing is removed.
 //
-// A bundle with any unused content is rewritten, however little that is: purged contents must not stay on disk.
+// A bundle with any unused content is rewritten, however little that is: purged contents must not stay on disk. A full
+// disk has no room for that. Then Collect removes the bundles without needed contents, and fails if others have unused
+// ones.
 func (s *Folder) Collect(ctx context.Context, o CollectOptions) (done Collected, err error) {
 	if _, err := os.Stat(s.path(bundlesDir)); errors.Is(err, fs.ErrNotExist) {
 		return Collected{}, nil
@@ -73,7 +76,13 @@ func (s *Folder) Collect(ctx context.Context, o CollectOptions) (done Collected,
 		}
 		return done, nil
 	}
-	if err := c.gather(ctx, moved); err != nil {
+	var full error
+	if err := c.gather(ctx, moved); errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		if slices.ContainsFunc(moved, func(b *bundle) bool { return c.needed(b) > 0 && c.needed(b) < b.count() }) {
+			full = err
+		}
+		moved = slices.DeleteFunc(moved, func(b *bundle) bool { return c.needed(b) > 0 })
+	} else if err != nil {
 		return done, err
 	}
 	failpoint.Hit("content.collect.written")
@@ -84,7 +93,7 @@ func (s *Folder) Collect(ctx context.Context, o CollectOptions) (done Collected,
 		return done, err
 	}
 	done.Kept, done.Removed = len(c.w.seen), max(total-len(c.w.seen), 0)
-	return done, nil
+	return done, full
 }
 
 // begin reads the existing bundles and marks the needed contents. It returns how many contents exist.
@@ -184,12 +193,8 @@ func (c *collection) choose() (list []*bundle) {
 		if c.stay[name] {
 			continue
 		}
-		unused := false
-		for i := 0; i < b.count() && !unused; i++ {
-			unused = !c.w.seen[b.key(i)]
-		}
 		switch {
-		case unused:
+		case c.needed(b) < b.count():
 			list = append(list, b)
 		case b.size < largeBundle:
 			whole = append(whole, b)
@@ -206,6 +211,16 @@ func (c *collection) choose() (list []*bundle) {
 	}
 	slices.SortFunc(list, func(a, b *bundle) int { return cmp.Compare(a.size, b.size) })
 	return list
+}
+
+// needed counts the contents of a bundle that are marked.
+func (c *collection) needed(b *bundle) (n int) {
+	for i := range b.count() {
+		if c.w.seen[b.key(i)] {
+			n++
+		}
+	}
+	return n
 }
 
 // gather writes the needed contents of the bundles in list into a new bundle, also those that a bundle which stays

@@ -76,3 +76,39 @@ func TestAFullDisk(t *testing.T) {
 		}
 	}
 }
+
+// A full disk has no room for a rewritten bundle. A collection still removes what needs none.
+func TestCollectOnAFullDisk(t *testing.T) {
+	for _, mixed := range []bool{false, true} {
+		s := newStore(t)
+		ctx := context.Background()
+		fixture.NoError(t, s.SetName(ctx, "stays", commit(t, s, map[string]string{"f": "needed"})))
+		fixture.NoError(t, s.SetName(ctx, "also", commit(t, s, map[string]string{"g": "needed too"})))
+		commit(t, s, map[string]string{"h": "unused"})
+		if mixed { // a bundle with needed and unused contents
+			b := fixture.Must[Batch](t)(s.Begin(ctx))
+			fixture.Must[Hash](t)(b.Add([]byte("unused, too")))
+			h := fixture.Must[Hash](t)(commitTo(b, map[string]string{"i": "needed, too"}))
+			fixture.NoError(t, b.Close())
+			fixture.NoError(t, s.SetName(ctx, "mixed", h))
+		}
+		s.Settle()
+		s.fault = func(op string) error {
+			if op == "write" {
+				return syscall.ENOSPC
+			}
+			return nil
+		}
+		before := len(listed(t, s, bundlesDir))
+		_, err := s.Collect(ctx, CollectOptions{})
+		if full := errors.Is(err, syscall.ENOSPC); full != mixed || !full && err != nil {
+			t.Errorf("mixed %v: got %v, want an error only where unused contents remain", mixed, err)
+		}
+		if after := len(listed(t, s, bundlesDir)); after != before-1 {
+			t.Errorf("mixed %v: %d of %d bundles are left, want one less", mixed, after, before)
+		}
+		s.fault = func(string) error { return nil }
+		collect(t, s)
+		verifyAll(t, s)
+	}
+}
