@@ -341,16 +341,15 @@ func (c *Contents) Share(ctx context.Context, commit, from, owner string) error 
 	if err := c.prepare(ctx, true); err != nil {
 		return err
 	}
-	h := content.Hash(commit)
-	if !h.Valid() { // an earlier version saved it: then everything that the other task has
-		var err error
-		if h, err = c.store.Name(ctx, from); errors.Is(err, content.ErrMissing) {
-			return nil
-		} else if err != nil {
-			return err
+	h, err := content.Hash(commit), content.ErrMissing
+	if h.Valid() {
+		err = c.store.SetName(ctx, owner, h)
+	}
+	if errors.Is(err, content.ErrMissing) { // an earlier version saved it, or an archive brought its contents
+		if h, err = c.store.Name(ctx, from); err == nil { // everything that the other task has
+			err = c.store.SetName(ctx, owner, h)
 		}
 	}
-	err := c.store.SetName(ctx, owner, h)
 	if errors.Is(err, content.ErrMissing) {
 		return nil // its contents are lost already
 	}

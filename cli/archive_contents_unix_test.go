@@ -91,6 +91,20 @@ func TestAnArchiveCarriesWhatCheckpointsKeep(t *testing.T) {
 	}
 }
 
+// TestAForkOfAnImportedTaskKeepsItsContents: the archive brought no commits of checkpoints.
+func TestAForkOfAnImportedTaskKeepsItsContents(t *testing.T) {
+	t.Parallel()
+	a := newArchivedTask(t)
+	there := &a.there
+	there.must("import", a.archive)
+	there.must("fork", a.id)
+	there.must("delete", a.id)
+	there.must("trash", "purge", a.id, "--yes")
+	there.must("checkpoint", "gc")
+	there.must("checkpoint", "restore", there.list()[0].ID, "0", "--yes")
+	a.holds(a.ws, map[string]string{"a.txt": "before\n", "new.txt": ""})
+}
+
 // TestAMappedWorkspaceContinuesTheCheckpoints: on the other machine the workspace is in another folder. Runs there go on
 // from the checkpoints of the archive, and a fork keeps them when its base is purged.
 func TestAMappedWorkspaceContinuesTheCheckpoints(t *testing.T) {
