@@ -269,3 +269,25 @@ func TestContentsOfHostileArchives(t *testing.T) {
 		})
 	}
 }
+
+// TestAnImportedTaskNamesNoOtherFolder: its checkpoints may name the store of any workspace here. Their files go back in
+// the task's own workspace, or not at all.
+func TestAnImportedTaskNamesNoOtherFolder(t *testing.T) {
+	t.Parallel()
+	a := newArchivedTask(t) // in this root the store of a.ws has its folder
+	elsewhere := filepath.Join(a.dir, "elsewhere")
+	must(t, os.Mkdir(elsewhere, 0o700))
+	a.must("delete", a.id)
+	a.must("import", "--map", a.ws+"="+elsewhere, a.edited(func(name string, data []byte) (string, []byte) {
+		if name == "manifest.json" {
+			data = regexp.MustCompile(`"store":"[^"]+"`).ReplaceAll(data, []byte(`"store":"x"`))
+		}
+		return name, data
+	}))
+	for _, to := range []string{"c1", "0"} {
+		if r := a.roost("checkpoint", "restore", a.id, to, "--yes"); r.code == 0 || !strings.Contains(r.err, "c1 is of another folder than "+elsewhere) {
+			t.Errorf("restore to %s: exit %d, want a refusal\n%s%s", to, r.code, r.out, r.err)
+		}
+	}
+	a.holds(a.ws, map[string]string{"a.txt": "after\n", "new.txt": "new\n"})
+}

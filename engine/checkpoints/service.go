@@ -136,6 +136,9 @@ func (svc *Service) openFilesOf(ref store.Ref, s *task.State, number int, root s
 	if err != nil {
 		return nil, err
 	}
+	if name == "" && len(s.Checkpoints) > 0 && len(checkpointsIn(s, f.keeper.Name())) == 0 { // before all, and none is of this folder
+		number, name = s.Checkpoints[0].Number, s.Checkpoints[0].Store
+	}
 	if name != "" && name != f.keeper.Name() {
 		return nil, errors.Join(&StoreMovedError{Checkpoint: number, Store: name, Workspace: f.ws.Root()}, f.close())
 	}
