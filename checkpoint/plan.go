@@ -307,8 +307,12 @@ func (i Item) judged(rule Rule) Item {
 	return i
 }
 
-// whose names the program or user that changed a file with a conflict.
+// whose names the program or user that changed a file with a conflict. Of a file that is too large to be kept, no
+// content is recorded: whether it changed is not known.
 func (i Item) whose() string {
+	if lost := i.lostUnlessKept(); lost.Act == ActLost {
+		return lost.Why
+	}
 	if i.Doubt {
 		return "it changed while a command ran, by the command or by another program"
 	}

@@ -333,3 +333,18 @@ func countsOf(p Plan) counts {
 	}
 	return c
 }
+
+// A command changed a file that is too large to be kept. Nothing shows whether others changed it since.
+func TestAFileThatIsTooLargeToBeCompared(t *testing.T) {
+	large := api.FileVersion{Kind: api.KindFile, Mode: 0o644, Size: 3_000_000}
+	list := []task.CheckpointSaved{{Number: 1, Reason: task.ReasonCommand, Files: []task.CheckpointFile{{Path: "large", Was: &large, Now: large}}}}
+	now := large
+	now.Hash = strings.Repeat("a", 64)
+	for number := range 2 {
+		p := PlanMoment(list, Moment{Number: number}, map[string]api.FileVersion{"large": now}, nil, Keep)
+		const want = "its content (3000000 bytes) was not kept"
+		if len(p.Items) != 1 || p.Items[0].Act != ActKeep || p.Items[0].Why != want {
+			t.Errorf("to c%d: got %+v, want the file kept, because %q", number, p.Items, want)
+		}
+	}
+}
